@@ -1,0 +1,49 @@
+# Everything a developer types. `make check` is exactly what .ci/run runs.
+.DEFAULT_GOAL := help
+VENV ?= .venv
+PY := $(VENV)/bin/python
+RUN := $(VENV)/bin
+
+.PHONY: help setup lock lint types imports test test-unit docs wheel check bench-loop bench-growth clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+setup: ## Make the virtual environment and fetch what the tests use (Node packages, small model)
+	@scripts/setup.sh
+
+lock: ## Resolve requirements.lock again from pyproject.toml
+	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
+	  --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
+
+lint: ## Lint and check the formatting
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+types: ## Type-check the package
+	$(RUN)/mypy
+
+imports: ## Check that imports point down
+	$(RUN)/lint-imports
+
+test: ## Run every test
+	@scripts/services.sh
+	$(RUN)/pytest
+
+test-unit: ## Run the tests that need no service, no Node and no model
+	$(RUN)/pytest tests/unit tests/architecture
+
+check: lint types imports test ## What CI runs: lint, types, imports, every test
+
+bench-loop: ## CPU per iteration beside create_agent and create_deep_agent; last line is JSON
+	$(PY) benchmarks/speed/loop.py
+
+bench-growth: ## Bytes stored in PostgreSQL beside create_agent and create_deep_agent; last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/speed/growth.py
+
+wheel: ## Build the wheel into dist/
+	$(PY) -m build --wheel
+
+clean: ## Remove what was built
+	rm -rf $(VENV) .cache dist build .mypy_cache .ruff_cache .pytest_cache

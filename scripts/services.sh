@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# PostgreSQL on 127.0.0.1:5432 and Redis on 127.0.0.1:6379 for the tests: installed and started where missing.
+set -euo pipefail
+
+port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+wait_for() {
+  for _ in $(seq 60); do port_open "$1" && return 0; sleep 0.5; done
+  echo "services: nothing answers on 127.0.0.1:$1" >&2
+  return 1
+}
+install() {
+  echo "services: installing $*"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+}
+
+if ! port_open 5432; then
+  ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || install postgresql
+  version=$(ls /etc/postgresql | sort -V | tail -n 1)
+  # Loopback only, and only this machine's users: tests need no password.
+  sed -i -E 's/^(local|host)(\s+all\s+.*)(peer|scram-sha-256|md5)$/\1\2trust/' "/etc/postgresql/$version/main/pg_hba.conf"
+  pg_ctlcluster --skip-systemctl-redirect "$version" main restart
+  wait_for 5432
+  psql -h 127.0.0.1 -U postgres -qc "create role root superuser login" 2>/dev/null || true
+  psql -h 127.0.0.1 -U postgres -qc "create database test owner root" 2>/dev/null || true
+fi
+if ! port_open 6379; then
+  command -v redis-server >/dev/null || install redis-server
+  redis-server --daemonize yes --bind 127.0.0.1 --port 6379 --save "" --appendonly no >/dev/null
+  wait_for 6379
+fi

@@ -1,0 +1,1 @@
+"""Deep agents on a tether."""

@@ -1,0 +1,1 @@
+"""The agents that ship, each a short specification on the harness."""

@@ -1,0 +1,1 @@
+"""One storage a file; all of them pass one contract."""

@@ -1,0 +1,1 @@
+"""What every part may use and what uses nothing of ours: errors, ids, the clock."""

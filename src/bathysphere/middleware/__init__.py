@@ -1,0 +1,1 @@
+"""One capability a file: adapters from the domain to the agent loop."""

@@ -1,0 +1,1 @@
+"""From a `provider:name` string to a chat model."""

@@ -1,0 +1,1 @@
+"""The public test kit: a scripted model, a scripted model server, a small real model, contracts."""
