@@ -1,1 +1,55 @@
-"""The public test kit: a scripted model, a scripted model server, a small real model, contracts."""
+"""The public test kit: a scripted model, a scripted model server, a small real model, contracts.
+
+Everything here lets an agent be tested without an LLM, or with one that fits in a test run.
+`docs/testing.md` shows how. Names are loaded when first used, so that the pytest fixtures cost
+nothing in a test run that does not need them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bathysphere.testing.model_server import ModelServer
+    from bathysphere.testing.scripted import ScriptedChatModel
+    from bathysphere.testing.small_model import SmallModel
+    from bathysphere.testing.turns import (
+        Call,
+        Refused,
+        ScriptError,
+        Turn,
+        calls,
+        fails,
+        hangs,
+        refuses,
+        says,
+        together,
+    )
+
+__all__ = [
+    "Call",
+    "ModelServer",
+    "Refused",
+    "ScriptError",
+    "ScriptedChatModel",
+    "SmallModel",
+    "Turn",
+    "calls",
+    "fails",
+    "hangs",
+    "refuses",
+    "says",
+    "together",
+]
+
+_HOMES = {
+    "ModelServer": "model_server",
+    "ScriptedChatModel": "scripted",
+    "SmallModel": "small_model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'turns')}"), name)

@@ -1,0 +1,202 @@
+"""Scratch: the agent's own files, kept in graph state, safe to edit from many subagents at once.
+
+deepagents' `StateBackend` gives every subagent a copy of the files and merges what comes back by
+"the last one wins", so of two subagents that edit one file one edit is lost without a word. Here:
+
+- While the tool calls of one step are under way, the newest text of every file they touched is
+  shared by the whole tree (`share`), and an edit is applied to it under a lock. Both edits stay.
+- Every stored file carries its revision and those it grew from. When two versions meet in graph
+  state, the descendant wins. Where neither descends from the other (a subagent that went on in
+  another process), both are kept: the one that came later under `<path>.conflict-<revision>`.
+- A deletion is a revision too, so a subagent's deletion reaches its parent.
+
+A bad path or a missing file is a result the model can read, never an exception.
+"""
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from deepagents.backends import StateBackend
+from deepagents.backends.protocol import DeleteResult, EditResult, FileUploadResponse, WriteResult
+from langgraph._internal._constants import CONFIG_KEY_READ
+from langgraph.errors import GraphBubbleUp
+
+from bathysphere.core.live import RecentRuns
+
+StoredFile = dict[str, Any]
+"""A `FileData` with `rev` (its revision) and `past` (the revisions it grew from, newest first)."""
+
+Files = dict[str, StoredFile]
+
+REV_LENGTH = 8
+PAST_REVS = 32
+
+
+class _Shared:
+    """The newest text of the files that a run touched in its present step."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.lock = threading.RLock()
+        self.files: Files = {}
+        self.finished: set[str] = set()
+
+
+_live: RecentRuns[_Shared] = RecentRuns(_Shared, keep=256)
+
+
+@contextmanager
+def share(run_id: str, call: str) -> Iterator[None]:
+    """Share the run's files among its agents while one tool call of its step is under way.
+
+    `call` names the tool call the same way each time it is run. A call that finished and comes
+    again is a step that is run again: it starts from the files of its checkpoint.
+    """
+    if call in _live.of(run_id).finished:
+        _live.forget(run_id)
+    shared = _live.of(run_id)
+    try:
+        yield
+    except GraphBubbleUp:  # a pause: what others finished meanwhile is still to be seen
+        raise
+    except BaseException:
+        _live.forget(run_id)
+        raise
+    shared.finished.add(call)
+
+
+def settle(run_id: str) -> None:
+    """The step is over and graph state has all its files: nothing is shared any more."""
+    _live.forget(run_id)
+
+
+def merge_files(files: Files | None, updates: Sequence[Mapping[str, StoredFile | None]]) -> Files:
+    """Graph state's reducer: fold updates in, the descendant of two versions wins."""
+    merged: Files = dict(files or {})
+    for update in updates:
+        for path, stored in update.items():
+            if stored is None:
+                merged.pop(path, None)
+            else:
+                _meet(merged, path, stored)
+    return merged
+
+
+def tombstones(files: Mapping[str, StoredFile] | None) -> list[str]:
+    """Paths whose newest revision is their deletion."""
+    return [path for path, stored in (files or {}).items() if stored.get("deleted")]
+
+
+class ScratchBackend(StateBackend):
+    """Files in graph state, with revisions; usable only inside a run, as `StateBackend` is."""
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        """Write a file, or overwrite it."""
+        with self._newest():
+            return super().write(file_path, content)
+
+    def edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+    ) -> EditResult:
+        """Replace text in the newest version of a file."""
+        with self._newest():
+            return super().edit(file_path, old_string, new_string, replace_all)
+
+    def delete(self, file_path: str) -> DeleteResult:
+        """Delete a file, or a folder with all that is in it."""
+        with self._newest():
+            return super().delete(file_path)
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Store several files at once."""
+        with self._newest():
+            return super().upload_files(files)
+
+    # ── the only lines that touch graph state ──
+
+    def _newest(self) -> AbstractContextManager[object]:
+        shared = self._shared()
+        return shared.lock if shared else threading.Lock()
+
+    def _read_files(self) -> Files:
+        return {p: stored for p, stored in self._all_files().items() if not stored.get("deleted")}
+
+    def _all_files(self) -> Files:
+        files: Files = super()._read_files()
+        shared = self._shared()
+        if shared is None or not shared.files:
+            return files
+        return merge_files(files, [shared.files])
+
+    def _send_files_update(self, update: dict[str, Any]) -> None:
+        current = self._all_files()
+        stamped = {path: _stamp(stored, current.get(path)) for path, stored in update.items()}
+        shared = self._shared()
+        if shared is not None:
+            shared.files.update(stamped)
+        super()._send_files_update(stamped)
+
+    def _shared(self) -> _Shared | None:
+        read = self._get_config()["configurable"][CONFIG_KEY_READ]
+        run_id = read("run_id", False)
+        return _live.of(run_id) if run_id else None
+
+
+def _stamp(stored: StoredFile | None, current: StoredFile | None) -> StoredFile:
+    """Make a new revision that grew from the current one; `None` is a deletion."""
+    deletion = {"content": "", "encoding": "utf-8", "deleted": True}
+    fresh = {k: v for k, v in (stored or deletion).items() if k not in ("rev", "past")}
+    past = (_rev(current) + current.get("past", "")) if current else ""
+    return {
+        **fresh,
+        "rev": secrets.token_hex(REV_LENGTH // 2),
+        "past": past[: PAST_REVS * REV_LENGTH],
+    }
+
+
+def _meet(files: Files, path: str, new: StoredFile) -> None:
+    """Put `new` where another version may be: the descendant stays, a rival is kept beside it."""
+    old = files.get(path)
+    if old is None or _grew_from(new, old):
+        files[path] = new
+    elif _grew_from(old, new):
+        return
+    elif "rev" not in new or old.get("deleted"):
+        # Given from outside it is what the client wants; and a deletion yields to an edit.
+        files[path] = new
+    elif not new.get("deleted"):
+        _keep_beside(files, f"{path}.conflict-", new)
+
+
+def _keep_beside(files: Files, prefix: str, rival: StoredFile) -> None:
+    """Keep a rival of the version in place, once, in its newest form."""
+    rivals = {path: stored for path, stored in files.items() if path.startswith(prefix)}
+    if any(_grew_from(stored, rival) for stored in rivals.values()):
+        return
+    for path, stored in rivals.items():
+        if _grew_from(rival, stored):
+            del files[path]
+    files[prefix + _rev(rival)] = rival
+
+
+def _grew_from(new: StoredFile, old: StoredFile) -> bool:
+    """Whether `new` is `old` or a later version of it."""
+    rev = _rev(old)
+    if rev == _rev(new):
+        return True
+    past = new.get("past", "")
+    return any(past[i : i + REV_LENGTH] == rev for i in range(0, len(past), REV_LENGTH))
+
+
+def _rev(stored: StoredFile) -> str:
+    """The revision; that of a file given from outside is its content's hash."""
+    rev: str | None = stored.get("rev")
+    return rev or hashlib.sha256(str(stored.get("content")).encode()).hexdigest()[:REV_LENGTH]

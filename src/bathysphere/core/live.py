@@ -1,0 +1,41 @@
+"""What the agents of one run share while they work in this process.
+
+A run is a tree: the main agent and the subagents it sent out, several of them at once. Their graph
+states are apart, so what must hold for the whole tree (a limit, the newest text of a file) needs
+one object that all of them see. It lives here, by run id. Checkpoints stay the truth: nothing here
+outlives the process, and a run that goes on in another process starts from its checkpoint.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class RecentRuns(Generic[T]):
+    """One shared object a run, kept until it is forgotten or too many newer runs have come."""
+
+    def __init__(self, make: Callable[[str], T], *, keep: int = 4096) -> None:
+        self._make = make
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[str, T] = OrderedDict()
+
+    def of(self, run_id: str) -> T:
+        """The run's object, made if it is new here."""
+        with self._lock:
+            shared = self._runs.get(run_id)
+            if shared is None:
+                shared = self._runs[run_id] = self._make(run_id)
+                if len(self._runs) > self._keep:
+                    self._runs.popitem(last=False)
+            else:
+                self._runs.move_to_end(run_id)
+            return shared
+
+    def forget(self, run_id: str) -> None:
+        """Drop the run's object: the run is over."""
+        with self._lock:
+            self._runs.pop(run_id, None)

@@ -1,0 +1,207 @@
+"""What a run may use, and what it has used, over its whole tree of agents.
+
+`Limits` is what a specification allows. `Meter` counts one run in this process: every agent of the
+tree asks it before a model or tool call, so that N allowed calls are exactly N calls however many
+subagents work at once. What it counted goes into graph state as a plain `Usage` dict, by the
+agent's place in the tree; two of them join by taking the larger count of each place, so a
+subagent that hands its state back, a repeated step and a run that goes on in another process never
+count twice.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypedDict
+
+from bathysphere.core.clock import Clock, SystemClock
+
+LimitName = Literal["model_calls", "tool_calls", "tokens", "seconds"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What one run, with all its subagents, may use. `None` means no limit."""
+
+    model_calls: int | None = 1_000
+    tool_calls: int | None = 5_000
+    tokens: int | None = None
+    seconds: float | None = 7_200
+    """Working time; waiting for a person does not count."""
+    subagent_seconds: float | None = 900
+    """How long one subagent may take before it is cancelled."""
+    tool_seconds: float | None = None
+    """How long one tool call may take before it is cancelled."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                message = f"limits.{name} must be positive or None, got {value}"
+                raise ValueError(message)
+
+
+class Stop(TypedDict):
+    """The limit that ended a run."""
+
+    limit: LimitName
+    max: float
+
+
+class Usage(TypedDict, total=False):
+    """What a run has used, as it stands in graph state."""
+
+    run: str
+    by: dict[str, list[int]]
+    """Place in the tree ("" is the main agent) → [model calls, tool calls, tokens]."""
+    seconds: float
+    stopped: Stop | None
+
+
+class Total(NamedTuple):
+    """A `Usage`, added up over the tree."""
+
+    model_calls: int
+    tool_calls: int
+    tokens: int
+    seconds: float
+    stopped: Stop | None
+
+
+def total(usage: Mapping[str, Any] | None) -> Total:
+    """Add a usage up over the tree; the usage of a run that has not begun is all zero."""
+    usage = usage or {}
+    model_calls, tool_calls, tokens = _sum(usage.get("by") or {})
+    return Total(
+        model_calls, tool_calls, tokens, usage.get("seconds", 0.0), usage.get("stopped") or None
+    )
+
+
+def join(left: Usage | None, right: Usage | None) -> Usage:
+    """Two views of what was used: of one run the larger counts, else the newer run's."""
+    if not left or not right or left.get("run") != right.get("run"):
+        return right or left or {}
+    by = dict(left.get("by", {}))
+    for place, counts in right.get("by", {}).items():
+        mine = by.get(place) or counts
+        by[place] = [max(pair) for pair in zip(mine, counts, strict=True)]
+    return {
+        "run": right.get("run", ""),
+        "by": by,
+        "seconds": max(left.get("seconds", 0.0), right.get("seconds", 0.0)),
+        "stopped": left.get("stopped") or right.get("stopped"),
+    }
+
+
+class Meter:
+    """Counts one run in this process; safe to ask from many threads and tasks."""
+
+    def __init__(self, run_id: str, clock: Clock | None = None) -> None:
+        self.run_id = run_id
+        self._lock = threading.Lock()
+        self._monotonic = (clock or SystemClock()).monotonic
+        self._usage: Usage = {"run": run_id, "by": {}, "seconds": 0.0, "stopped": None}
+        self._busy = 0
+        self._since = 0.0
+
+    def learn(self, usage: Usage | None) -> None:
+        """Take in what graph state knows: the part that other processes counted."""
+        if usage and usage.get("run") == self.run_id:
+            with self._lock:
+                self._usage = join(self._usage, usage)
+
+    def take(self, what: Literal["model_calls", "tool_calls"], place: str, limits: Limits) -> bool:
+        """Count one call at a place in the tree, unless a limit is reached."""
+        with self._lock:
+            self._check(what, limits)
+            if self._usage.get("stopped"):
+                return False
+            self._counts(place)[0 if what == "model_calls" else 1] += 1
+            return True
+
+    def give_back_tool_call(self, place: str) -> None:
+        """Uncount a tool call that only paused; it is counted when it runs again."""
+        with self._lock:
+            self._counts(place)[1] -= 1
+
+    def add_tokens(self, place: str, tokens: int) -> None:
+        """Count the tokens of an answer."""
+        with self._lock:
+            self._counts(place)[2] += tokens
+
+    def stop(self, limit: LimitName, maximum: float) -> None:
+        """End the run: no further call is allowed."""
+        with self._lock:
+            self._stop(limit, maximum)
+
+    @property
+    def stopped(self) -> Stop | None:
+        """The limit that ended the run, if one did."""
+        return self._usage.get("stopped")
+
+    def remaining_seconds(self, limits: Limits) -> float | None:
+        """Working time that is left."""
+        if limits.seconds is None:
+            return None
+        with self._lock:
+            return max(0.0, limits.seconds - self._seconds())
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Time inside the block is working time, counted once however many work at once."""
+        with self._lock:
+            if self._busy == 0:
+                self._since = self._monotonic()
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy -= 1
+                if self._busy == 0:
+                    self._usage["seconds"] = self._seconds_until(self._monotonic())
+
+    def usage(self, place: str) -> Usage:
+        """What this place in the tree has used, for graph state."""
+        with self._lock:
+            return {
+                "run": self.run_id,
+                "by": {place: list(self._counts(place))},
+                "seconds": round(self._seconds(), 3),
+                "stopped": self._usage.get("stopped"),
+            }
+
+    def _counts(self, place: str) -> list[int]:
+        return self._usage["by"].setdefault(place, [0, 0, 0])
+
+    def _seconds(self) -> float:
+        if not self._busy:
+            return self._usage["seconds"]
+        return self._seconds_until(self._monotonic())
+
+    def _seconds_until(self, now: float) -> float:
+        return self._usage["seconds"] + now - self._since
+
+    def _check(self, what: Literal["model_calls", "tool_calls"], limits: Limits) -> None:
+        model_calls, tool_calls, tokens = _sum(self._usage["by"])
+        used: tuple[tuple[LimitName, float, float | None], ...] = (
+            (what, model_calls if what == "model_calls" else tool_calls, getattr(limits, what)),
+            ("tokens", tokens, limits.tokens),
+            ("seconds", self._seconds(), limits.seconds),
+        )
+        for name, amount, maximum in used:
+            if maximum is not None and amount >= maximum:
+                self._stop(name, maximum)
+
+    def _stop(self, limit: LimitName, maximum: float) -> None:
+        if not self._usage.get("stopped"):
+            self._usage["stopped"] = {"limit": limit, "max": maximum}
+
+
+def _sum(by: Mapping[str, list[int]]) -> tuple[int, int, int]:
+    model_calls = tool_calls = tokens = 0
+    for calls, tools, spent in by.values():
+        model_calls += calls
+        tool_calls += tools
+        tokens += spent
+    return model_calls, tool_calls, tokens

@@ -1,0 +1,187 @@
+"""Fuse: several layers as one.
+
+LangChain wraps every hook of every layer in a trace span, which in async costs a thread hop and a
+task per layer and call even when nothing is traced, and gives every node hook a graph step, which
+costs a checkpoint. Our own layers need neither, so they run as one layer, in the same order.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypedDict, get_type_hints
+
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+    ToolCallRequest,
+)
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+Layer = AgentMiddleware[Any, Any, Any]
+ModelCall = Callable[[ModelRequest[Any]], ModelResponse[Any]]
+AsyncModelCall = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+ToolResult = ToolMessage | Command[Any]
+ToolCall = Callable[[ToolCallRequest], ToolResult]
+AsyncToolCall = Callable[[ToolCallRequest], Awaitable[ToolResult]]
+Commands = list[Command[Any]]
+
+UNFUSED_HOOKS = ("before_model", "after_model", "after_agent")
+
+
+def fuse(name: str, layers: Sequence[Layer]) -> Layer:
+    """One layer that does what these do in order; only the hooks they have become hooks."""
+    for layer in layers:
+        for hook in UNFUSED_HOOKS:
+            if _has(layer, hook):
+                message = f"{type(layer).__name__} has a graph step ({hook}) and cannot be fused"
+                raise TypeError(message)
+    hooks = {
+        hook: getattr(_Fused, f"_{hook}")
+        for hook in ("before_agent", "wrap_model_call", "wrap_tool_call")
+        if any(_has(layer, hook) for layer in layers)
+    }
+    hooks |= {f"a{hook}": getattr(_Fused, f"_a{hook}") for hook in list(hooks)}
+    return type("Fused", (_Fused,), hooks)(name, layers)  # type: ignore[no-any-return]
+
+
+class _Fused(AgentMiddleware[Any, Any, Any]):
+    """The layers behind one door."""
+
+    def __init__(self, name: str, layers: Sequence[Layer]) -> None:
+        super().__init__()
+        self._name = name
+        self.layers = tuple(layers)
+        self.tools = [tool for layer in layers for tool in getattr(layer, "tools", ())]
+        self.transformers = tuple(t for layer in layers for t in getattr(layer, "transformers", ()))
+        self.state_schema = _merged_schema(layers)
+        self._starting = tuple(layer for layer in layers if _has(layer, "before_agent"))
+        self._around_model = tuple(layer for layer in layers if _has(layer, "wrap_model_call"))
+        self._around_tool = tuple(layer for layer in layers if _has(layer, "wrap_tool_call"))
+
+    @property
+    def name(self) -> str:
+        """The slot in deepagents' stack that this takes."""
+        return self._name
+
+    def _before_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        update: dict[str, Any] = {}
+        for layer in self._starting:
+            update |= layer.before_agent(state, runtime) or {}
+        return update or None
+
+    async def _abefore_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        update: dict[str, Any] = {}
+        for layer in self._starting:
+            if type(layer).abefore_agent is not AgentMiddleware.abefore_agent:
+                update |= await layer.abefore_agent(state, runtime) or {}
+            else:
+                update |= layer.before_agent(state, runtime) or {}
+        return update or None
+
+    def _wrap_model_call(
+        self, request: ModelRequest[Any], handler: ModelCall
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        commands: Commands = []
+        return _together(_around(self._around_model, request, handler, commands), commands)
+
+    async def _awrap_model_call(
+        self, request: ModelRequest[Any], handler: AsyncModelCall
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        commands: Commands = []
+        response = await _aaround(self._around_model, request, handler, commands)
+        return _together(response, commands)
+
+    def _wrap_tool_call(self, request: ToolCallRequest, handler: ToolCall) -> ToolResult:
+        return _around_tool(self._around_tool, request, handler)
+
+    async def _awrap_tool_call(
+        self, request: ToolCallRequest, handler: AsyncToolCall
+    ) -> ToolResult:
+        return await _aaround_tool(self._around_tool, request, handler)
+
+
+def _around(
+    layers: tuple[Layer, ...], request: ModelRequest[Any], handler: ModelCall, commands: Commands
+) -> ModelResponse[Any]:
+    if not layers:
+        return handler(request)
+    inner_commands: Commands = []
+
+    def inner(request: ModelRequest[Any]) -> ModelResponse[Any]:
+        inner_commands.clear()  # a layer that calls again starts over
+        return _around(layers[1:], request, handler, inner_commands)
+
+    response = _split(layers[0].wrap_model_call(request, inner), inner_commands)
+    commands.extend(inner_commands)
+    return response
+
+
+async def _aaround(
+    layers: tuple[Layer, ...],
+    request: ModelRequest[Any],
+    handler: AsyncModelCall,
+    commands: Commands,
+) -> ModelResponse[Any]:
+    if not layers:
+        return await handler(request)
+    inner_commands: Commands = []
+
+    async def inner(request: ModelRequest[Any]) -> ModelResponse[Any]:
+        inner_commands.clear()  # a layer that calls again starts over
+        return await _aaround(layers[1:], request, handler, inner_commands)
+
+    response = _split(await layers[0].awrap_model_call(request, inner), inner_commands)
+    commands.extend(inner_commands)
+    return response
+
+
+def _around_tool(
+    layers: tuple[Layer, ...], request: ToolCallRequest, handler: ToolCall
+) -> ToolResult:
+    if not layers:
+        return handler(request)
+    return layers[0].wrap_tool_call(request, lambda r: _around_tool(layers[1:], r, handler))
+
+
+async def _aaround_tool(
+    layers: tuple[Layer, ...], request: ToolCallRequest, handler: AsyncToolCall
+) -> ToolResult:
+    if not layers:
+        return await handler(request)
+    return await layers[0].awrap_tool_call(request, lambda r: _aaround_tool(layers[1:], r, handler))
+
+
+def _split(
+    result: ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any], commands: Commands
+) -> ModelResponse[Any]:
+    """The response alone; its command joins those of the layers inside."""
+    if isinstance(result, ExtendedModelResponse):
+        if result.command is not None:
+            commands.append(result.command)
+        return result.model_response
+    return ModelResponse(result=[result]) if isinstance(result, AIMessage) else result
+
+
+def _together(
+    response: ModelResponse[Any], commands: Commands
+) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    if not commands:
+        return response
+    if len(commands) == 1:
+        return ExtendedModelResponse(model_response=response, command=commands[0])
+    updates = [pair for command in commands for pair in command._update_as_tuples()]
+    return ExtendedModelResponse(model_response=response, command=Command(update=updates))
+
+
+def _has(layer: Layer, hook: str) -> bool:
+    own, base = type(layer), AgentMiddleware
+    return any(getattr(own, name) is not getattr(base, name) for name in (hook, f"a{hook}"))
+
+
+def _merged_schema(layers: Sequence[Layer]) -> type[Any]:
+    fields: dict[str, Any] = {}
+    for layer in layers:
+        fields |= get_type_hints(layer.state_schema, include_extras=True)
+    return TypedDict("FusedState", fields)  # type: ignore[operator, no-any-return]

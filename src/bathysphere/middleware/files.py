@@ -1,0 +1,126 @@
+"""Files: the agent's file tools over a backend, with parallel subagents' edits kept.
+
+deepagents' filesystem layer on our terms: while a tool works, the run's scratch files are shared by
+the whole tree (see `backends.scratch`), deletions that subagents made are cleared away when the
+next run starts, and the `grep` tool is not copied (and its schema rebuilt) for every model call.
+
+Order: outermost, as in deepagents. State: `files`, `run_id`.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated, Any, NotRequired
+
+from deepagents.backends.protocol import BackendProtocol, SandboxBackendProtocol
+from deepagents.middleware.filesystem import (
+    GREP_TOOL_DESCRIPTION,
+    FilesystemMiddleware,
+    FilesystemPermission,
+)
+from langchain.agents import AgentState
+from langchain.agents.middleware.types import (
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+    ToolCallRequest,
+)
+from langchain_core.messages import ToolMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.runtime import Runtime, get_runtime
+from langgraph.types import Command
+
+from bathysphere.backends.scratch import merge_files, settle, share, tombstones
+
+# ── words to the model ──
+
+GREP = """Search for a literal text pattern (not a regular expression) across files.
+
+`path` narrows the search to a folder and `glob` to file names. `output_mode` is
+`files_with_matches` (default), `content` (matching lines with numbers) or `count`."""
+
+# ── state ──
+
+
+class FilesState(AgentState[Any]):
+    """What Files remembers between steps."""
+
+    run_id: NotRequired[str]
+    files: Annotated[NotRequired[dict[str, Any]], DeltaChannel(merge_files, snapshot_frequency=50)]
+
+
+# ── middleware ──
+
+
+class FilesMiddleware(FilesystemMiddleware):
+    """Gives the agent `ls`, `read_file`, `write_file`, `edit_file`, `delete`, `glob`, `grep`."""
+
+    def __init__(
+        self, backend: BackendProtocol, permissions: list[FilesystemPermission] | None = None
+    ) -> None:
+        # An own text for `grep` also keeps the tool from being copied on every model call.
+        grep = GREP_TOOL_DESCRIPTION if isinstance(backend, SandboxBackendProtocol) else GREP
+        super().__init__(
+            backend=backend, permissions=permissions, custom_tool_descriptions={"grep": grep}
+        )
+        self.state_schema = FilesState  # upstream chooses its own here, with its own reducer
+
+    @property
+    def name(self) -> str:
+        """The name of the deepagents layer that this one replaces."""
+        return FilesystemMiddleware.__name__
+
+    def before_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
+        """Clear away what earlier runs deleted."""
+        deleted = tombstones(state.get("files"))
+        return {"files": dict.fromkeys(deleted)} if deleted else None
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Let a step's files settle, then call the model with what it can use."""
+        _settle(request.state)
+        return super().wrap_model_call(request, handler)
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Let a step's files settle, then call the model with what it can use."""
+        _settle(request.state)
+        return await super().awrap_model_call(request, handler)
+
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        """Share the run's files while the tool works."""
+        with _shared_files(request):
+            return super().wrap_tool_call(request, handler)
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """Share the run's files while the tool works."""
+        with _shared_files(request):
+            return await super().awrap_tool_call(request, handler)
+
+
+def _settle(state: Any) -> None:
+    """Of the main agent only: a subagent's steps are within its parent's."""
+    run_id = state.get("run_id")
+    if run_id and "|" not in _namespace():
+        settle(run_id)
+
+
+def _shared_files(request: ToolCallRequest) -> AbstractContextManager[object]:
+    run_id = request.state.get("run_id")
+    return share(run_id, _namespace()) if run_id else nullcontext()
+
+
+def _namespace() -> str:
+    info = get_runtime().execution_info
+    return info.checkpoint_ns if info else ""

@@ -1,0 +1,254 @@
+"""Limits: model calls, tool calls, tokens and working time, over the whole tree of agents.
+
+Every agent of a run, main and sub, carries this layer, and all of them ask one meter, so a limit
+of N model calls is exactly N calls. At a limit the run ends as an ordinary answer that says which
+limit it was, with the figures in `usage`; no exception reaches the person. A call that takes longer
+than its own time is cancelled and becomes an error that the Failures layer turns into a result.
+Without async a call cannot be cancelled, only given up: its thread stops at its next step.
+
+Order: innermost, so that each retry and each fallback counts. State: `usage`.
+"""
+
+import asyncio
+import contextvars
+import queue
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NotRequired, TypeVar
+
+from langchain.agents import AgentState
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+    ToolCallRequest,
+)
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langgraph._internal._constants import CONFIG_KEY_READ
+from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.runtime import get_runtime
+from langgraph.types import Command
+
+from bathysphere.core.live import RecentRuns
+from bathysphere.core.usage import Limits, Meter, Stop, Usage, join
+
+T = TypeVar("T")
+
+# ── words to the model and the person ──
+
+STOPPED = "Stopped here: this run reached its limit of {max:g} {what}."
+NOT_RUN = "Not run: this run reached its limit of {max:g} {what}."
+WORDS = {
+    "model_calls": "model calls",
+    "tool_calls": "tool calls",
+    "tokens": "tokens",
+    "seconds": "seconds of working time",
+}
+TOO_LONG = "it did not finish within {seconds:g} seconds and was cancelled"
+
+
+# ── state ──
+
+
+class LimitsState(AgentState[Any]):
+    """What Limits remembers between steps."""
+
+    run_id: NotRequired[str]
+    usage: NotRequired[Annotated[Usage, join]]
+
+
+# ── middleware ──
+
+_meters: RecentRuns[Meter] = RecentRuns(Meter)
+
+_given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(
+    "bathysphere_given_up", default=None
+)
+"""Set when the caller of this agent no longer waits; a thread cannot be stopped from outside."""
+
+
+class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
+    """Asks the run's meter before every model and tool call."""
+
+    state_schema = LimitsState
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self.limits = limits
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ExtendedModelResponse[Any]:
+        """Let one model call through, or end the run."""
+        meter, place = self._meter(request.state), _place()
+        if not meter.take("model_calls", place, self.limits) or _nobody_waits():
+            return _stop(meter, place)
+        with meter.working():
+            response = handler(request)
+        return _answer(meter, place, request, response)
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ExtendedModelResponse[Any]:
+        """Let one model call through, or end the run."""
+        meter, place = self._meter(request.state), _place()
+        if not meter.take("model_calls", place, self.limits):
+            return _stop(meter, place)
+        clock = asyncio.timeout(meter.remaining_seconds(self.limits))
+        try:
+            with meter.working():
+                async with clock:
+                    response = await handler(request)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            meter.stop("seconds", self.limits.seconds or 0)
+            return _stop(meter, place)
+        return _answer(meter, place, request, response)
+
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        """Let one tool call through, for as long as it may take."""
+        meter, place = self._meter(request.state), _place()
+        if not meter.take("tool_calls", place, self.limits) or _nobody_waits():
+            return _refusal(meter, request)
+        seconds = self._seconds_for(request, meter)
+        try:
+            with meter.working():
+                return _in_time(lambda: handler(request), self._own_seconds(request), seconds)
+        except GraphBubbleUp:
+            meter.give_back_tool_call(place)
+            raise
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """Let one tool call through, for as long as it may take."""
+        meter, place = self._meter(request.state), _place()
+        if not meter.take("tool_calls", place, self.limits):
+            return _refusal(meter, request)
+        seconds = self._seconds_for(request, meter)
+        clock = asyncio.timeout(seconds)
+        try:
+            with meter.working():
+                async with clock:
+                    return await handler(request)
+        except TimeoutError as error:
+            if not clock.expired():
+                raise
+            raise _too_long(seconds) from error
+        except GraphBubbleUp:
+            meter.give_back_tool_call(place)
+            raise
+
+    def allow_summary(self) -> bool:
+        """Count a model call that another layer makes on its own, unless a limit is reached."""
+        read = get_config()["configurable"][CONFIG_KEY_READ]
+        meter = self._meter({"run_id": read("run_id", False), "usage": read("usage", False)})
+        return meter.take("model_calls", _place(), self.limits)
+
+    def _meter(self, state: Any) -> Meter:
+        meter = _meters.of(state.get("run_id") or "")
+        meter.learn(state.get("usage"))
+        return meter
+
+    def _own_seconds(self, request: ToolCallRequest) -> float | None:
+        is_task = request.tool_call["name"] == "task"
+        return self.limits.subagent_seconds if is_task else self.limits.tool_seconds
+
+    def _seconds_for(self, request: ToolCallRequest, meter: Meter) -> float | None:
+        own, left = self._own_seconds(request), meter.remaining_seconds(self.limits)
+        return min((s for s in (own, left) if s is not None), default=None)
+
+
+# ── how a call ends ──
+
+
+def _answer(
+    meter: Meter, place: str, request: ModelRequest[Any], response: ModelResponse[Any]
+) -> ExtendedModelResponse[Any]:
+    meter.add_tokens(place, sum(_tokens(message, request) for message in response.result))
+    usage = meter.usage(place)
+    if place == "" and not any(getattr(m, "tool_calls", None) for m in response.result):
+        _meters.forget(meter.run_id)
+    return ExtendedModelResponse(model_response=response, command=Command(update={"usage": usage}))
+
+
+def _stop(meter: Meter, place: str) -> ExtendedModelResponse[Any]:
+    stop = meter.stopped or Stop(limit="seconds", max=0)
+    text = STOPPED.format(max=stop["max"], what=WORDS[stop["limit"]])
+    return ExtendedModelResponse(
+        model_response=ModelResponse(result=[AIMessage(text)]),
+        command=Command(update={"usage": meter.usage(place)}),
+    )
+
+
+def _refusal(meter: Meter, request: ToolCallRequest) -> ToolMessage:
+    stop = meter.stopped or Stop(limit="seconds", max=0)
+    return ToolMessage(
+        NOT_RUN.format(max=stop["max"], what=WORDS[stop["limit"]]),
+        tool_call_id=request.tool_call["id"],
+        name=request.tool_call["name"],
+        status="error",
+    )
+
+
+def _tokens(message: BaseMessage, request: ModelRequest[Any]) -> int:
+    reported = getattr(message, "usage_metadata", None)
+    if reported:
+        return int(reported["total_tokens"])
+    return count_tokens_approximately([*request.messages, message])
+
+
+def _place() -> str:
+    """This agent's place in the tree: the namespace of the tool call it works for."""
+    info = get_runtime().execution_info
+    return info.checkpoint_ns.rpartition("|")[0] if info else ""
+
+
+def _too_long(seconds: float | None) -> TimeoutError:
+    return TimeoutError(TOO_LONG.format(seconds=seconds or 0))
+
+
+# ── time, where nothing can be cancelled ──
+
+
+def _nobody_waits() -> bool:
+    given_up = _given_up.get()
+    return given_up is not None and given_up.is_set()
+
+
+def _in_time(call: Callable[[], T], own: float | None, seconds: float | None) -> T:
+    """Run a call that may have to be given up; without a time of its own it runs as it is."""
+    if own is None or seconds is None:
+        return call()
+    given_up = threading.Event()
+    outcome: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        _given_up.set(given_up)
+        try:
+            outcome.put((call(), None))
+        except BaseException as error:  # noqa: BLE001  # carried over to the thread that waits
+            outcome.put((None, error))
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), daemon=True).start()
+    try:
+        result, error = outcome.get(timeout=seconds)
+    except queue.Empty:
+        given_up.set()
+        raise _too_long(seconds) from None
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]  # a call without an error has a result

@@ -1,0 +1,68 @@
+"""Planning: `write_todos`, a list the person can watch, on the main agent and every subagent.
+
+LangChain's todo list, without its graph step per model call: the rule "one list at a time" is
+checked where the tool runs, and the guidance stands in the agent's prompt instead of being added
+anew to every request.
+
+Order: anywhere. State: `todos`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain.agents.middleware import TodoListMiddleware
+from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.types import Command
+
+# ── words to the model ──
+
+GUIDANCE = """## Planning
+For work of several steps, write a todo list with `write_todos` before you start, and keep it true:
+one item in progress at a time, marked completed as soon as it is done. For a simple question,
+answer without a list."""
+
+ONE_LIST = "Only one `write_todos` at a time: each call replaces the whole list. Send one list."
+
+# ── middleware ──
+
+
+class PlanningMiddleware(TodoListMiddleware):
+    """Gives the agent a todo list."""
+
+    after_model = AgentMiddleware.after_model
+    aafter_model = AgentMiddleware.aafter_model
+    wrap_model_call = AgentMiddleware.wrap_model_call  # type: ignore[assignment]  # wider result
+    awrap_model_call = AgentMiddleware.awrap_model_call  # type: ignore[assignment]  # wider
+
+    @property
+    def name(self) -> str:
+        """The name of the LangChain layer that this one is."""
+        return TodoListMiddleware.__name__
+
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        """Refuse two lists in one message."""
+        return _refusal(request) or handler(request)
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """Refuse two lists in one message."""
+        return _refusal(request) or await handler(request)
+
+
+def _refusal(request: ToolCallRequest) -> ToolMessage | None:
+    if request.tool_call["name"] != "write_todos":
+        return None
+    last = next(m for m in reversed(request.state["messages"]) if isinstance(m, AIMessage))
+    if sum(call["name"] == "write_todos" for call in last.tool_calls) < 2:
+        return None
+    return ToolMessage(
+        ONE_LIST, tool_call_id=request.tool_call["id"], name="write_todos", status="error"
+    )

@@ -1,0 +1,360 @@
+"""A chat model that follows a script: agents are tested without an LLM.
+
+`ScriptedChatModel(script=[...])` plays one turn for each call and refuses a call too many;
+`assert_done()` refuses a call too few. `ScriptedChatModel(answer=rule)` never ends: the rule looks
+at the messages and returns the turn, which suits trees of agents that share one model.
+
+Everything that must outlive a copy of the model (the position in the script, the requests) sits in
+one `_Record` behind a lock, so parallel subagents may share a model across threads and tasks.
+"""
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import thread as pool
+from copy import deepcopy
+from operator import itemgetter
+from typing import Any, Self, TypeAlias
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, ToolCallChunk
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.output_parsers import BaseOutputParser, JsonOutputParser, PydanticOutputParser
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, PrivateAttr, SkipValidation, model_validator
+
+from bathysphere.testing.turns import (
+    Call,
+    ScriptError,
+    Turn,
+    calls,
+    fails,
+    hangs,
+    refuses,
+    says,
+    together,
+)
+
+__all__ = [
+    "Rule",
+    "ScriptError",
+    "ScriptedChatModel",
+    "Turn",
+    "calls",
+    "fails",
+    "hangs",
+    "refuses",
+    "says",
+    "together",
+]
+
+Rule: TypeAlias = Callable[[list[BaseMessage]], Turn]
+Bindable: TypeAlias = dict[str, Any] | type | Callable[..., Any] | BaseTool
+
+_WORDS = re.compile(r"\s*\S+\s*|\s+")
+_POLL_SECONDS = 0.05
+_FOREVER = 365 * 24 * 3600.0
+
+
+class ScriptedChatModel(BaseChatModel):
+    """A chat model that plays `script`, or whatever `answer` says, and remembers what it was asked.
+
+    Example:
+        ```python
+        from bathysphere.testing import ScriptedChatModel, says
+
+        model = ScriptedChatModel(script=[says("Hello.")])
+        assert model.invoke("Hi").text == "Hello."
+        model.assert_done()
+        ```
+    """
+
+    script: SkipValidation[Sequence[Turn | Rule]] = ()
+    """One turn for each call, or a function of the messages that returns the turn."""
+    answer: SkipValidation[Rule | None] = None
+    """The rule of a model that never runs out; given instead of `script`."""
+    model_name: str = "scripted"
+
+    _record: "_Record" = PrivateAttr(default_factory=lambda: _Record())
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if self.answer is not None and self.script:
+            message = "give a script or an answer, not both"
+            raise ValueError(message)
+        return self
+
+    # ── what a test reads ──
+
+    @property
+    def requests(self) -> list[list[BaseMessage]]:
+        """The messages of every call, in order."""
+        return self._record.requests
+
+    @property
+    def tools_seen(self) -> list[list[str]]:
+        """The names of the tools bound at every call, in order."""
+        return [[_tool_name(tool) for tool in tools] for tools in self._record.tools]
+
+    def tool_schemas(self, call: int = -1) -> list[dict[str, Any]]:
+        """The tools bound at one call (the last one unless told), as the wire would carry them."""
+        return [convert_to_openai_tool(tool) for tool in self._record.tools[call]]
+
+    def assert_done(self) -> None:
+        """Fail unless the model was called exactly as often as the script has turns."""
+        if self.answer is not None:
+            return
+        asked, length = len(self._record.requests), len(self.script)
+        if asked > length:
+            message = f"the model was called {asked} times, the script has {length} turns"
+            raise ScriptError(message)
+        if asked < length:
+            left = "; ".join(_describe(turn) for turn in self.script[asked:])
+            message = f"{length - asked} of {length} turns were never asked for: {left}"
+            raise ScriptError(message)
+
+    def release(self) -> None:
+        """Let every synchronous caller go that a `hangs()` turn keeps waiting."""
+        self._record.released.set()
+
+    # ── what LangChain calls ──
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(
+        self, tools: Sequence[Bindable], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind tools; their names are remembered at every call."""
+        if tool_choice is not None:
+            kwargs["tool_choice"] = tool_choice
+        return self.bind(tools=_BoundTools(tools), **kwargs)
+
+    def with_structured_output(
+        self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Parse answers: a call of the schema's tool, or JSON text where `method` asks for it."""
+        if kwargs.get("method") not in ("json_schema", "json_mode"):
+            return super().with_structured_output(schema, include_raw=include_raw, **kwargs)
+        parser: BaseOutputParser[Any] = JsonOutputParser()
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            parser = PydanticOutputParser(pydantic_object=schema)
+        if not include_raw:
+            return self | parser
+        parsed = RunnablePassthrough.assign(
+            parsed=itemgetter("raw") | parser, parsing_error=lambda _: None
+        )
+        failed = RunnablePassthrough.assign(parsed=lambda _: None)
+        return RunnableMap(raw=self) | parsed.with_fallbacks(
+            [failed], exception_key="parsing_error"
+        )
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002  # LangChain's signature
+        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = self._take(messages, kwargs)
+        self._wait(turn)
+        return self._result(messages, turn)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = self._take(messages, kwargs)
+        await _await(turn)
+        return self._result(messages, turn)
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002
+        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        turn = self._take(messages, kwargs)
+        self._wait(turn)
+        yield from self._chunks(messages, turn)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        turn = self._take(messages, kwargs)
+        await _await(turn)
+        for chunk in self._chunks(messages, turn):
+            yield chunk
+            await asyncio.sleep(0)  # as on a network, others run between two chunks
+
+    # ── playing a turn ──
+
+    def _take(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
+        tools = kwargs.get("tools")
+        asked = self._record.add(messages, getattr(tools, "originals", tools) or ())
+        if self.answer is not None:
+            return self.answer(messages)
+        if asked > len(self.script):
+            message = (
+                f"call {asked} is one too many: the script has {len(self.script)} turns; "
+                f"the last message was {_last(messages)}"
+            )
+            raise ScriptError(message)
+        turn = self.script[asked - 1]
+        return turn if isinstance(turn, Turn) else turn(messages)
+
+    def _wait(self, turn: Turn) -> None:
+        if not turn.waits:
+            return
+        end = None if turn.seconds is None else time.monotonic() + turn.seconds
+        # Waiting in slices lets the interpreter leave: it joins worker threads when it exits.
+        while not _leaving():
+            left = _POLL_SECONDS if end is None else min(_POLL_SECONDS, end - time.monotonic())
+            if left <= 0 or self._record.released.wait(left):
+                return
+
+    def _result(self, messages: list[BaseMessage], turn: Turn) -> ChatResult:
+        if turn.error is not None:
+            raise turn.error
+        message = AIMessage(
+            content=turn.text,
+            tool_calls=[
+                ToolCall(
+                    name=call.name, args=deepcopy(call.args), id=self._id(call), type="tool_call"
+                )
+                for call in turn.calls
+            ],
+            usage_metadata=_usage(messages, turn),
+            response_metadata={"model_name": self.model_name, "finish_reason": _reason(turn)},
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _chunks(self, messages: list[BaseMessage], turn: Turn) -> Iterator[ChatGenerationChunk]:
+        for word in _WORDS.findall(turn.text):
+            yield _chunk(content=word)
+        if turn.error is not None:
+            raise turn.error
+        for index, call in enumerate(turn.calls):
+            args = json.dumps(call.args)
+            head, tail = args[: len(args) // 2], args[len(args) // 2 :]
+            yield _call_chunk(index, head, name=call.name, call_id=self._id(call))
+            yield _call_chunk(index, tail)
+        yield _chunk(
+            content="",
+            usage_metadata=_usage(messages, turn),
+            response_metadata={"model_name": self.model_name, "finish_reason": _reason(turn)},
+            chunk_position="last",
+        )
+
+    def _id(self, call: Call) -> str:
+        return call.id or self._record.next_id()
+
+
+# ── what outlives a copy ──
+
+
+class _Record:
+    """What one model, its copies and its bindings remember together."""
+
+    def __init__(self) -> None:
+        self.requests: list[list[BaseMessage]] = []
+        self.tools: list[Sequence[Any]] = []
+        self.released = threading.Event()
+        self._lock = threading.Lock()
+        self._calls = 0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Record":
+        return self
+
+    def add(self, messages: list[BaseMessage], tools: Sequence[Any]) -> int:
+        """Remember one request and return how many there were."""
+        with self._lock:
+            self.requests.append(list(messages))
+            self.tools.append(tools)
+            return len(self.requests)
+
+    def next_id(self) -> str:
+        """Number the next tool call."""
+        with self._lock:
+            self._calls += 1
+            return f"call_{self._calls}"
+
+
+class _BoundTools(list[dict[str, Any]]):
+    """The bound tools, short enough for callbacks and traces; `originals` are the real ones."""
+
+    def __init__(self, tools: Sequence[Bindable]) -> None:
+        super().__init__({"type": "function", "function": {"name": _tool_name(t)}} for t in tools)
+        self.originals = tuple(tools)
+
+
+# ── pure parts ──
+
+
+def _tool_name(tool: Any) -> str:
+    if isinstance(tool, dict):
+        function = tool.get("function", tool)
+        return str(function.get("name") or function.get("title") or function.get("type"))
+    return str(getattr(tool, "name", None) or tool.__name__)
+
+
+def _describe(turn: Turn | Rule) -> str:
+    return str(turn) if isinstance(turn, Turn) else f"rule {getattr(turn, '__name__', turn)!s}"
+
+
+def _last(messages: list[BaseMessage]) -> str:
+    return f"{messages[-1].type}: {messages[-1].text[:200]!r}" if messages else "missing"
+
+
+def _reason(turn: Turn) -> str:
+    return "tool_calls" if turn.calls else "stop"
+
+
+def _usage(messages: list[BaseMessage], turn: Turn) -> UsageMetadata:
+    """Count a token for every four characters of the request, and of the answer."""
+    asked = sum(
+        len(message.content if isinstance(message.content, str) else message.text)
+        for message in messages
+    )
+    tokens_in, tokens_out = asked // 4, turn.tokens
+    return UsageMetadata(
+        input_tokens=tokens_in, output_tokens=tokens_out, total_tokens=tokens_in + tokens_out
+    )
+
+
+def _chunk(**fields: Any) -> ChatGenerationChunk:
+    return ChatGenerationChunk(message=AIMessageChunk(**fields))
+
+
+def _call_chunk(
+    index: int, args: str, *, name: str | None = None, call_id: str | None = None
+) -> ChatGenerationChunk:
+    part = ToolCallChunk(name=name, args=args, id=call_id, index=index, type="tool_call_chunk")
+    return _chunk(content="", tool_call_chunks=[part])
+
+
+def _leaving() -> bool:
+    """Whether the interpreter waits for its threads to end; pools are told before other threads."""
+    return getattr(pool, "_shutdown", False) or not threading.main_thread().is_alive()
+
+
+async def _await(turn: Turn) -> None:
+    if turn.waits:
+        await asyncio.sleep(_FOREVER if turn.seconds is None else turn.seconds)
