@@ -2,7 +2,8 @@
 
 In plain LangChain any exception in a tool body, and so in a subagent, ends the whole run and takes
 its siblings along. Here it becomes an error result of that one call. Pauses for a person pass
-through untouched.
+through untouched, and so does a person's answer that does not fit what was asked: it is theirs to
+mend, not the model's.
 
 Order: inside Approvals (a bad answer to a question must not be swallowed), outside Limits.
 No state.
@@ -10,6 +11,7 @@ No state.
 
 from langchain.agents.middleware import ToolErrorMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
+from langgraph.errors import is_invalid_resume
 
 from bathysphere.core.errors import BathysphereError
 
@@ -29,8 +31,10 @@ class FailuresMiddleware(ToolErrorMiddleware):
         super().__init__(on_error=describe_failure)
 
 
-def describe_failure(error: Exception, request: ToolCallRequest) -> str:
-    """Say what failed and why, in words short enough for the model."""
+def describe_failure(error: Exception, request: ToolCallRequest) -> str | None:
+    """Say what failed and why, in words short enough for the model; `None` lets it pass."""
+    if is_invalid_resume(error):
+        return None
     call = request.tool_call
     if call["name"] == "task":
         return SUBAGENT_FAILED.format(name=call["args"].get("subagent_type", "?"), why=_why(error))

@@ -28,7 +28,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langgraph._internal._constants import CONFIG_KEY_READ
 from langgraph.config import get_config
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, is_invalid_resume
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
@@ -124,8 +124,8 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         try:
             with meter.working():
                 return _in_time(lambda: handler(request), self._own_seconds(request), seconds)
-        except GraphBubbleUp:
-            meter.give_back_tool_call(place)
+        except Exception as error:
+            _uncount_pause(meter, place, error)
             raise
 
     async def awrap_tool_call(
@@ -147,8 +147,8 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
             if not clock.expired():
                 raise
             raise _too_long(seconds) from error
-        except GraphBubbleUp:
-            meter.give_back_tool_call(place)
+        except Exception as error:
+            _uncount_pause(meter, place, error)
             raise
 
     def allow_summary(self) -> bool:
@@ -201,6 +201,12 @@ def _refusal(meter: Meter, request: ToolCallRequest) -> ToolMessage:
         name=request.tool_call["name"],
         status="error",
     )
+
+
+def _uncount_pause(meter: Meter, place: str, error: Exception) -> None:
+    """A call that waits for a person, or for a better answer, counts when it runs."""
+    if isinstance(error, GraphBubbleUp) or is_invalid_resume(error):
+        meter.give_back_tool_call(place)
 
 
 def _tokens(message: BaseMessage, request: ModelRequest[Any]) -> int:

@@ -1,0 +1,218 @@
+"""Clarify: let the agent stop and ask before it spends effort on a guess.
+
+Adds `ask_user` and `ask_choices`. Calling one pauses the run with an interrupt of type
+`clarification_request`; the person's answer, checked against what was asked before it is saved,
+comes back as the tool's result. At most `max_questions` a run, which the model is told in words.
+
+Order: among the agent's own layers. State: `clarify`.
+"""
+
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from langchain.agents import AgentState
+from langchain.agents.middleware.types import AgentMiddleware
+from langchain.tools import ToolRuntime
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import StructuredTool
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
+
+# ── words to the model ──
+
+ASK_USER = """Ask the person one short question and wait for the answer, in their own words.
+
+Use it when their intent is unclear: when two readings of the request lead to different work. Never
+ask about your own tools, to confirm the obvious, or what a message or file answers already.
+{budget}"""
+
+ASK_CHOICES = """Ask the person to choose among two to six options that you can name.
+
+The same rules as for `ask_user` hold. `allow_multiple` lets them choose several, `allow_freeform`
+lets them add words of their own.
+{budget}"""
+
+BUDGET = "You may ask at most {max_questions} questions in a run."
+NONE_LEFT = "No questions are left in this run. State your assumption in your answer and go on."
+ANSWERED = "The person answered: {answer}"
+CHOSE = "The person chose: {choice}"
+ADDED = "They added: {words}"
+
+# ── state ──
+
+
+class Asked(TypedDict):
+    """The questions of one run, by the tool call that asked."""
+
+    run: str
+    calls: list[str]
+
+
+def join_asked(left: Asked | None, right: Asked | None) -> Asked:
+    """The questions of both sides; a newer run starts over."""
+    if not left or not right or left["run"] != right["run"]:
+        return right or left or {"run": "", "calls": []}
+    new = [call for call in right["calls"] if call not in left["calls"]]
+    return {"run": left["run"], "calls": [*left["calls"], *new]}
+
+
+class ClarifyState(AgentState[Any]):
+    """What Clarify remembers between steps."""
+
+    run_id: NotRequired[str]
+    clarify: NotRequired[Annotated[Asked, join_asked]]
+
+
+# ── what is asked and what may be answered ──
+
+
+class Option(BaseModel):
+    """One thing to choose."""
+
+    id: str = Field(min_length=1, description="Short id, given back when chosen.")
+    label: str = Field(min_length=1, description="What the person reads.")
+
+
+class Answer(BaseModel):
+    """The answer to `ask_user`."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    response: str = Field(min_length=1, max_length=20_000)
+
+
+class _Question(BaseModel):
+    question: str = Field(min_length=1, description="One question, in one or two sentences.")
+
+
+class _Choices(_Question):
+    options: list[Option] = Field(min_length=2, max_length=6)
+    allow_multiple: bool = False
+    allow_freeform: bool = False
+
+    @field_validator("options")
+    @classmethod
+    def _distinct(cls, options: list[Option]) -> list[Option]:
+        if len({option.id for option in options}) < len(options):
+            message = "every option needs an id of its own"
+            raise ValueError(message)
+        return options
+
+
+# ── middleware ──
+
+
+class ClarifyMiddleware(AgentMiddleware[ClarifyState, Any, Any]):
+    """Gives the agent `ask_user` and `ask_choices`."""
+
+    state_schema = ClarifyState
+
+    def __init__(self, *, max_questions: int = 3) -> None:
+        super().__init__()
+        if max_questions < 1:
+            message = f"max_questions must be at least 1, got {max_questions}"
+            raise ValueError(message)
+        self.max_questions = max_questions
+        budget = BUDGET.format(max_questions=max_questions)
+        self.tools = [
+            StructuredTool.from_function(
+                self._ask_user,
+                name="ask_user",
+                description=ASK_USER.format(budget=budget),
+                args_schema=_Question,
+                infer_schema=False,
+            ),
+            StructuredTool.from_function(
+                self._ask_choices,
+                name="ask_choices",
+                description=ASK_CHOICES.format(budget=budget),
+                args_schema=_Choices,
+                infer_schema=False,
+            ),
+        ]
+
+    def _ask_user(self, question: str, runtime: ToolRuntime) -> Command[Any]:
+        if not self._may_ask(runtime):
+            return _result(runtime, NONE_LEFT, asked=False)
+        answer = interrupt(_request(runtime, "ask_user", question), response_schema=Answer)
+        return _result(runtime, ANSWERED.format(answer=answer.response))
+
+    def _ask_choices(
+        self,
+        question: str,
+        options: list[Option],
+        runtime: ToolRuntime,
+        *,
+        allow_multiple: bool = False,
+        allow_freeform: bool = False,
+    ) -> Command[Any]:
+        if not self._may_ask(runtime):
+            return _result(runtime, NONE_LEFT, asked=False)
+        value = _request(runtime, "ask_choices", question) | {
+            "options": [option.model_dump() for option in options],
+            "allow_multiple": allow_multiple,
+            "allow_freeform": allow_freeform,
+        }
+        schema = _choice_schema(options, several=allow_multiple, words=allow_freeform)
+        return _result(runtime, _chosen(interrupt(value, response_schema=schema), options))
+
+    def _may_ask(self, runtime: ToolRuntime) -> bool:
+        """Whether a question is left; calls of one message are counted in their order."""
+        state = runtime.state
+        asked: Asked | None = state.get("clarify")
+        calls = asked["calls"] if asked and asked["run"] == state.get("run_id", "") else []
+        message = next(m for m in reversed(state["messages"]) if isinstance(m, AIMessage))
+        asking = [c["id"] for c in message.tool_calls if c["name"] in ("ask_user", "ask_choices")]
+        return len(calls) + asking.index(runtime.tool_call_id) < self.max_questions
+
+
+def _request(runtime: ToolRuntime, tool: str, question: str) -> dict[str, Any]:
+    return {
+        "type": "clarification_request",
+        "tool": tool,
+        "tool_call_id": runtime.tool_call_id,
+        "question": question,
+    }
+
+
+def _result(runtime: ToolRuntime, text: str, *, asked: bool = True) -> Command[Any]:
+    update: dict[str, Any] = {"messages": [ToolMessage(text, tool_call_id=runtime.tool_call_id)]}
+    if asked:
+        run = runtime.state.get("run_id", "")
+        update["clarify"] = {"run": run, "calls": [runtime.tool_call_id]}
+    return Command(update=update)
+
+
+def _choice_schema(options: list[Option], *, several: bool, words: bool) -> type[BaseModel]:
+    """What may be answered: ids that were offered, as many as were allowed."""
+    offered = {option.id for option in options}
+
+    def check(self: Any) -> Any:
+        unknown = [choice for choice in self.selected if choice not in offered]
+        freeform = getattr(self, "freeform", None)
+        if unknown:
+            message = f"not among the options: {', '.join(unknown)}"
+        elif len(set(self.selected)) < len(self.selected):
+            message = "an option was chosen twice"
+        elif not self.selected and not freeform:
+            message = "choose an option" + (" or add words of your own" if words else "")
+        else:
+            return self
+        raise ValueError(message)
+
+    fields: dict[str, Any] = {
+        "selected": (list[str], Field(default=[], max_length=len(options) if several else 1))
+    }
+    if words:
+        fields["freeform"] = (str | None, Field(default=None, max_length=20_000))
+    validators: dict[str, Any] = {"check": model_validator(mode="after")(check)}
+    config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    return create_model("Choice", __config__=config, __validators__=validators, **fields)
+
+
+def _chosen(answer: Any, options: list[Option]) -> str:
+    labels = {option.id: option.label for option in options}
+    said = []
+    if answer.selected:
+        said.append(CHOSE.format(choice=", ".join(labels[choice] for choice in answer.selected)))
+    if getattr(answer, "freeform", None):
+        said.append(ADDED.format(words=answer.freeform))
+    return "\n".join(said)
