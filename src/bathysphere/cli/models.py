@@ -1,0 +1,174 @@
+"""`bathysphere models`: what is configured, what is here, and `pull` for a small local model."""
+
+import argparse
+import asyncio
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bathysphere.models.catalog import Found, RoleReport, Survey
+    from bathysphere.models.settings import ModelSettings
+
+HELP = "list the models that are configured and found here, or pull a small one"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `models` and `models pull`."""
+    commands = parser.add_subparsers(dest="models_command", metavar="COMMAND")
+    pull = commands.add_parser("pull", help="fetch a GGUF file and check its hash")
+    pull.add_argument("name", nargs="?", help="what to fetch, or what to call what --url fetches")
+    pull.add_argument("--url", help="fetch the file at this address (needs --sha256)")
+    pull.add_argument("--sha256", metavar="HASH", help="the SHA-256 hash of that file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the models, or pull one."""
+    from rich.console import Console
+
+    from bathysphere.models.settings import ModelSettings
+
+    settings = ModelSettings.from_environment()
+    console = Console(highlight=False, soft_wrap=True)
+    if args.models_command == "pull":
+        return _pull(args, settings, console)
+    return _list(settings, console)
+
+
+# ── the list ──
+
+
+def _list(settings: "ModelSettings", console: "Console") -> int:
+    from bathysphere.models.catalog import survey
+
+    result = asyncio.run(survey(settings))
+    console.print("[bold]Configured[/bold]")
+    width = max(len(report.check.name) for report in result.roles)
+    for report in result.roles:
+        _print_role(report, width, console)
+    console.print("\n[bold]Found on this machine[/bold]")
+    for found in result.found:
+        _print_found(found, settings, console)
+    _print_advice(result, console)
+    return 0
+
+
+def _print_role(report: "RoleReport", width: int, console: "Console") -> None:
+    mark = "[green]ok[/green]" if report.check.usable else "[red]no[/red]"
+    console.print(f"  {report.role:<10}  ", end="")
+    console.print(f"{report.check.name:<{width}}  ", end="", markup=False)
+    console.print(mark, end="  ")
+    console.print(f"{report.check.detail} ({report.chosen_by})", markup=False)
+    if report.check.hint:
+        console.print(f"  {'':<10}  {'':<{width}}  fix: {report.check.hint}", markup=False)
+
+
+def _print_found(found: "Found", settings: "ModelSettings", console: "Console") -> None:
+    if found.problem is not None:
+        console.print(f"  {found.provider:<10}  {found.problem}", markup=False)
+        return
+    none = f"none in {settings.folder}" if found.provider == "llamacpp" else "none"
+    names = ", ".join(f"{found.provider}:{name}" for name in found.names)
+    console.print(f"  {found.provider:<10}  {names or none}", markup=False)
+
+
+def _print_advice(result: "Survey", console: "Console") -> None:
+    from bathysphere.models.catalog import DOWNLOADS, SMALLEST
+    from bathysphere.models.names import DEMO_TOUR
+
+    if result.roles[0].check.name != DEMO_TOUR:
+        return
+    here = [f"{found.provider}:{name}" for found in result.found for name in found.names]
+    console.print("\n[bold]To leave the tour[/bold]")
+    for name in (*result.suggestions, *here)[:3]:
+        console.print(f"  export BATHYSPHERE_MODEL_MAIN={name}", markup=False)
+    if not (result.suggestions or here):
+        console.print("  set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama or LM Studio")
+        console.print(f"  bathysphere models pull   ({SMALLEST}: {DOWNLOADS[SMALLEST].about})")
+
+
+# ── pull ──
+
+
+class _Wish(NamedTuple):
+    name: str
+    url: str
+    sha256: str
+
+
+def _pull(args: argparse.Namespace, settings: "ModelSettings", console: "Console") -> int:
+    from bathysphere.models.download import fetch
+    from bathysphere.models.llamacpp import SUFFIX
+
+    wish = _wish(args.name, args.url, args.sha256)
+    target = settings.folder / f"{wish.name}{SUFFIX}"
+    with _ProgressBar(wish.name, console) as bar:
+        fetched = fetch(wish.url, target, sha256=wish.sha256, progress=bar.show)
+    console.print(f"{'Saved' if fetched else 'Already here'}: {target}", markup=False)
+    console.print("Use it with:", markup=False)
+    console.print(f"  export BATHYSPHERE_MODEL_MAIN=llamacpp:{wish.name}", markup=False)
+    return 0
+
+
+def _wish(name: str | None, url: str | None, sha256: str | None) -> _Wish:
+    from bathysphere.core.errors import ConfigError
+    from bathysphere.models.catalog import DOWNLOADS, SMALLEST
+
+    if url and sha256:
+        return _Wish(_file_name(name or PurePosixPath(urlsplit(url).path).name), url, sha256)
+    if url or sha256:
+        raise ConfigError("--url and --sha256 go together", hint="give both or neither")
+    entry = DOWNLOADS.get(name or SMALLEST)
+    if entry is None:
+        raise ConfigError(
+            f"{name} is not in the list of models to pull",
+            hint=f"choose {', '.join(DOWNLOADS)}, or give --url and --sha256",
+        )
+    return _Wish(entry.name, entry.url, entry.sha256)
+
+
+def _file_name(text: str) -> str:
+    from bathysphere.core.errors import ConfigError
+    from bathysphere.models.llamacpp import SUFFIX
+
+    name = text.removesuffix(SUFFIX)
+    if not name or name.startswith(".") or "/" in name or "\\" in name:
+        raise ConfigError(f"{text!r} cannot name a file", hint="give a plain NAME after pull")
+    return name
+
+
+class _ProgressBar:
+    """Rich's progress bar, told how many bytes there are."""
+
+    def __init__(self, label: str, console: "Console") -> None:
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task(label, total=None)
+
+    def __enter__(self) -> "_ProgressBar":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._progress.stop()
+
+    def show(self, done: int, total: int | None) -> None:
+        """Move the bar to `done` of `total` bytes."""
+        self._progress.update(self._task, completed=done, total=total)

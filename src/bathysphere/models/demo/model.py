@@ -1,0 +1,100 @@
+"""The tour as a chat model: it streams word by word and calls the agent's real tools."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.tool import tool_call, tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from bathysphere.models.demo.tour import TourTurn, next_turn
+from bathysphere.models.names import DEMO_TOUR
+
+_WORDS = re.compile(r"\s*\S+\s*")
+
+
+class DemoTourModel(BaseChatModel):
+    """Walks a new user through an agent's tools; says plainly that it is not an AI."""
+
+    pause_s: float = 0
+    """Seconds between two streamed words."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "demo-tour"
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind tools; the tour only cares for their names, and is told by no one which to call."""
+        del tool_choice
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002  # LangChain's signature
+        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = next_turn(messages, _names(kwargs))
+        calls = [tool_call(name=turn.tool, args=turn.args, id=turn.call_id)] if turn.step else []
+        message = AIMessage(content=turn.text, tool_calls=calls, response_metadata=_ABOUT)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002
+        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        for chunk in _chunks(next_turn(messages, _names(kwargs))):
+            yield chunk
+            time.sleep(self.pause_s)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in _chunks(next_turn(messages, _names(kwargs))):
+            yield chunk
+            await asyncio.sleep(self.pause_s)
+
+
+_ABOUT = {"model_name": DEMO_TOUR}
+
+
+def _names(kwargs: dict[str, Any]) -> frozenset[str]:
+    return frozenset(
+        tool.get("function", tool).get("name", "") for tool in kwargs.get("tools") or ()
+    )
+
+
+def _chunks(turn: TourTurn) -> Iterator[ChatGenerationChunk]:
+    for word in _WORDS.findall(turn.text):
+        yield ChatGenerationChunk(message=AIMessageChunk(content=word))
+    calls = []
+    if turn.step:
+        args = json.dumps(turn.args)
+        calls = [tool_call_chunk(name=turn.tool, args=args, id=turn.call_id, index=0)]
+    last = AIMessageChunk(
+        content="", tool_call_chunks=calls, response_metadata=_ABOUT, chunk_position="last"
+    )
+    yield ChatGenerationChunk(message=last)

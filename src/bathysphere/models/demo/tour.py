@@ -1,0 +1,213 @@
+"""What the tour does next, decided from the messages alone.
+
+The tour remembers nothing. Each of its tool calls has an id that names its step, so the history
+says which steps are behind; refused, failed and edited calls are just results it goes on from.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from bathysphere.models.demo import words
+
+Step = Literal["plan", "write", "read", "ask", "change", "tick_off"]
+_ID = "tour_"
+_LONGEST_QUOTE = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TourTurn:
+    """One answer of the tour: words, and at most one tool call."""
+
+    text: str
+    step: Step | None = None
+    tool: str = ""
+    args: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def call_id(self) -> str:
+        """The id of the tool call, which is how the tour knows its step later."""
+        return f"{_ID}{self.step}"
+
+
+def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
+    """Decide the next turn of a conversation in which `tools` are bound."""
+    past = _Past.of(messages, tools)
+    if past.ended:
+        return TourTurn(text=words.AFTERWARDS)
+    if not tools:
+        return TourTurn(text=words.NO_TOOLS)
+    turn = next((turn for turn in (step(past) for step in _STEPS) if turn), None) or _summary(past)
+    return TourTurn(text=past.opening + turn.text, step=turn.step, tool=turn.tool, args=turn.args)
+
+
+# ── what is behind ──
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Past:
+    """What the history says about the tour so far."""
+
+    messages: Sequence[BaseMessage]
+    tools: Set[str]
+    called: frozenset[str]
+    results: dict[str, ToolMessage]
+
+    @classmethod
+    def of(cls, messages: Sequence[BaseMessage], tools: Set[str]) -> "_Past":
+        called = {
+            (call["id"] or "").removeprefix(_ID)
+            for message in messages
+            if isinstance(message, AIMessage)
+            for call in message.tool_calls
+        }
+        results = {
+            message.tool_call_id.removeprefix(_ID): message
+            for message in messages
+            if isinstance(message, ToolMessage)
+        }
+        return cls(messages=messages, tools=tools, called=frozenset(called), results=results)
+
+    def open(self, step: Step, tool: str) -> bool:
+        """Whether `step` is still to be taken and its tool is there."""
+        return step not in self.called and tool in self.tools
+
+    def done(self, step: Step) -> bool:
+        """Whether `step` was taken and went through."""
+        result = self.results.get(step)
+        return result is not None and result.status != "error"
+
+    def said(self, text: str) -> bool:
+        """Whether the tour said `text` before."""
+        return any(isinstance(m, AIMessage) and text in m.text for m in self.messages)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the summary was given."""
+        return self.said(words.THE_END)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the question was put, by the tool or in plain words."""
+        return "ask" in self.called or self.said(words.ASKED)
+
+    @property
+    def answer(self) -> str:
+        """What the person answered."""
+        if "ask" in self.called:
+            return _quote(self.results["ask"].text) if self.done("ask") else ""
+        after = False
+        for message in self.messages:
+            if after and isinstance(message, HumanMessage):
+                return _quote(message.text)
+            after = after or (isinstance(message, AIMessage) and words.ASKED in message.text)
+        return ""
+
+    @property
+    def opening(self) -> str:
+        """What to say first: the welcome, or a word on how the last step went."""
+        if not any(isinstance(message, AIMessage) for message in self.messages):
+            return words.WELCOME
+        last = self.messages[-1]
+        if isinstance(last, ToolMessage) and last.status == "error":
+            return words.NOT_DONE.format(reason=_quote(last.text) or "no reason was given")
+        asked_last = isinstance(last, HumanMessage) or (
+            isinstance(last, ToolMessage) and last.tool_call_id == f"{_ID}ask"
+        )
+        return words.THANKS.format(answer=self.answer) if asked_last and self.answer else ""
+
+
+# ── the steps, in order: each gives its turn, or nothing when it is behind or not possible ──
+
+
+def _plan(past: _Past) -> TourTurn | None:
+    if not past.open("plan", "write_todos"):
+        return None
+    args = _todos(("in_progress", "pending", "pending", "pending"))
+    return TourTurn(text=words.PLAN, step="plan", tool="write_todos", args=args)
+
+
+def _write(past: _Past) -> TourTurn | None:
+    if not past.open("write", "write_file"):
+        return None
+    first = next((m.text for m in past.messages if isinstance(m, HumanMessage)), "")
+    content = words.NOTE.format(asked=_quote(first), gap=words.GAP)
+    args = {"file_path": words.NOTES, "content": content}
+    return TourTurn(text=words.WRITE, step="write", tool="write_file", args=args)
+
+
+def _read(past: _Past) -> TourTurn | None:
+    if not past.done("write") or not past.open("read", "read_file"):
+        return None
+    args = {"file_path": words.NOTES}
+    return TourTurn(text=words.READ, step="read", tool="read_file", args=args)
+
+
+def _ask(past: _Past) -> TourTurn | None:
+    if past.asked:
+        return None
+    if "ask_user" not in past.tools:
+        return TourTurn(text=words.ASK_PLAINLY)
+    args = {"question": words.QUESTION}
+    return TourTurn(text=words.ASK, step="ask", tool="ask_user", args=args)
+
+
+def _change(past: _Past) -> TourTurn | None:
+    if not past.done("write"):
+        return None
+    if past.open("change", "edit_file"):
+        answered = words.ANSWERED.format(answer=past.answer or words.NO_ANSWER)
+        args = {"file_path": words.NOTES, "old_string": words.GAP, "new_string": answered}
+        return TourTurn(text=words.CHANGE, step="change", tool="edit_file", args=args)
+    if past.open("change", "delete"):
+        args = {"file_path": words.NOTES}
+        return TourTurn(text=words.DELETE, step="change", tool="delete", args=args)
+    return None
+
+
+def _tick_off(past: _Past) -> TourTurn | None:
+    if not past.done("plan") or not past.open("tick_off", "write_todos"):
+        return None
+    done = (past.done("write"), past.done("read"), bool(past.answer), past.done("change"))
+    args = _todos("completed" if step else "pending" for step in done)
+    return TourTurn(text=words.TICK_OFF, step="tick_off", tool="write_todos", args=args)
+
+
+_STEPS: tuple[Callable[[_Past], TourTurn | None], ...] = (
+    _plan,
+    _write,
+    _read,
+    _ask,
+    _change,
+    _tick_off,
+)
+
+
+def _summary(past: _Past) -> TourTurn:
+    lines = (f"- {_seen(past, step, what)}" for step, what in words.SEEN.items())
+    return TourTurn(text=words.SUMMARY.format(seen="\n".join(lines)))
+
+
+def _seen(past: _Past, step: Any, what: str) -> str:
+    if past.done(step) or (step == "ask" and past.answer):
+        return what
+    if step in past.called or (step in {"read", "change"} and "write" in past.called):
+        return words.FAILED.format(what=what)
+    return words.MISSING.format(what=what)
+
+
+def _todos(statuses: Iterable[str]) -> dict[str, Any]:
+    return {
+        "todos": [
+            {"content": content, "status": status}
+            for content, status in zip(words.TODOS, statuses, strict=True)
+        ]
+    }
+
+
+def _quote(text: str) -> str:
+    line = re.sub(r"\s+", " ", text).strip()
+    return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"

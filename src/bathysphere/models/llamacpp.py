@@ -1,0 +1,150 @@
+"""`llamacpp:FILE`: a GGUF file on this machine, served inside this process by llama.cpp.
+
+The server listens on a free loopback port, with a key of its own that no other program knows: a
+web page open on the same machine could otherwise use it. A process runs one server a file.
+"""
+
+import atexit
+import os
+import secrets
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from bathysphere.core.errors import ModelUnavailable, missing_extra
+from bathysphere.models.check import ModelCheck, Probe, installed
+from bathysphere.models.names import ModelName
+from bathysphere.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+SUFFIX = ".gguf"
+_MAGIC = b"GGUF"
+_QUIET = -1
+
+
+class LlamaServer:
+    """llama.cpp serving one file; it ends with this object, or with `close`."""
+
+    def __init__(self, path: Path, *, context_tokens: int, threads: int) -> None:
+        import xllamacpp
+
+        self.key = SecretStr(secrets.token_urlsafe(24))
+        params = xllamacpp.CommonParams()
+        params.model.path = str(path)
+        params.n_ctx = context_tokens
+        params.n_parallel = 1
+        params.cpuparams.n_threads = threads
+        params.cpuparams_batch.n_threads = threads
+        params.hostnames = ["127.0.0.1"]
+        params.port = 0
+        params.use_jinja = True
+        params.sse_ping_interval = 1
+        params.verbosity = _QUIET
+        params.api_keys = [self.key.get_secret_value()]
+        try:
+            self._server: Any = xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise ModelUnavailable(
+                f"llama.cpp cannot load {path}",
+                hint="the file may be cut short or of a kind this llama.cpp does not know",
+            ) from error
+        self.url = f"{self._server.listening_address}/v1"
+
+    def close(self) -> None:
+        """Stop serving and give the memory back."""
+        self._server = None
+
+
+class LlamaServers:
+    """The servers of this process: each file is loaded once, however many roles use it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._servers: dict[Path, LlamaServer] = {}
+
+    def serve(self, path: Path, settings: ModelSettings) -> LlamaServer:
+        """The server of `path`, started at the first call."""
+        path = path.resolve()
+        with self._lock:
+            if not self._servers:
+                atexit.register(self.close)
+            if path not in self._servers:
+                self._servers[path] = LlamaServer(
+                    path,
+                    context_tokens=settings.context_tokens,
+                    threads=settings.threads or _free_cores(),
+                )
+            return self._servers[path]
+
+    def close(self) -> None:
+        """Stop them all."""
+        with self._lock:
+            for server in self._servers.values():
+                server.close()
+            self._servers.clear()
+
+
+SERVERS = LlamaServers()
+
+
+def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "BaseChatModel":
+    """Start the file's server, unless it runs, and build its client."""
+    path = _usable_file(name.name, settings)
+    from langchain_openai import ChatOpenAI
+
+    server = SERVERS.serve(path, settings)
+    return ChatOpenAI(
+        model=path.stem,
+        base_url=server.url,
+        api_key=server.key,
+        temperature=settings.temperature,
+        timeout=settings.timeout_s,
+        max_retries=retries,
+        stream_usage=True,
+        use_responses_api=False,
+    )
+
+
+async def check(name: ModelName, settings: ModelSettings, probe: Probe) -> ModelCheck:
+    """Usable when the file is there; it is not loaded for that."""
+    del probe
+    path = _usable_file(name.name, settings)
+    return ModelCheck(name=str(name), usable=True, detail=f"the file is {path}")
+
+
+async def found(settings: ModelSettings, probe: Probe) -> list[str]:
+    """The names of the GGUF files in the models folder."""
+    del probe
+    return sorted(path.stem for path in settings.folder.glob(f"*{SUFFIX}"))
+
+
+def _usable_file(name: str, settings: ModelSettings) -> Path:
+    for package in ("xllamacpp", "langchain_openai"):
+        if not installed(package):
+            raise missing_extra("A `llamacpp:` model", "local")
+    path = _find(name, settings.folder)
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise ModelUnavailable(
+                f"{path} is not a GGUF file", hint="give a model in llama.cpp's GGUF format"
+            )
+    return path
+
+
+def _find(name: str, folder: Path) -> Path:
+    for path in (Path(name).expanduser(), folder / name, folder / f"{name}{SUFFIX}"):
+        if path.is_file():
+            return path
+    raise ModelUnavailable(
+        f"there is no GGUF file {name}, here or in {folder}",
+        hint="`bathysphere models pull` fetches a small one; or give the path of a file",
+    )
+
+
+def _free_cores() -> int:
+    """One core less than there are: llama.cpp's threads spin, and starve on a full machine."""
+    return max(1, (os.cpu_count() or 1) - 1)

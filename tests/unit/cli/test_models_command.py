@@ -1,0 +1,134 @@
+"""`bathysphere models`: what it shows, what it refuses, and what it does not import."""
+
+import argparse
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bathysphere.cli import models
+from bathysphere.core.errors import ConfigError, ModelUnavailable
+from bathysphere.models import catalog, download
+from bathysphere.models.check import Probe
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path):
+    """Run the command on a machine with an Ollama server only."""
+    prefixes = ("BATHYSPHERE_MODEL_", "OLLAMA_", "LM_STUDIO_", "DEEPAGENTS_", "GEMINI_")
+    for name in list(os.environ):
+        if name.startswith(prefixes) or name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("BATHYSPHERE_MODEL_FOLDER", str(tmp_path))
+
+    async def get(self, url, *, server, hint, headers=None):
+        if server == "Ollama":
+            return {"models": [{"name": "qwen3:4b"}]}
+        raise ModelUnavailable(f"{server} does not answer at {url}", hint=hint)
+
+    monkeypatch.setattr(Probe, "get", get)
+
+    def run(*arguments, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        parser = argparse.ArgumentParser()
+        models.add_arguments(parser)
+        return models.run(parser.parse_args(arguments))
+
+    return run
+
+
+def test_it_shows_the_tour_what_is_here_and_how_to_leave(command, capsys, tmp_path):
+    assert command(OPENAI_API_KEY="sk-secret") == 0
+    shown = capsys.readouterr().out
+    assert "main        demo:tour  ok  a scripted tour, not an AI (no model is set)" in shown
+    assert "ollama      ollama:qwen3:4b" in shown
+    assert "LM Studio does not answer" in shown
+    assert f"llamacpp    none in {tmp_path}" in shown
+    assert "export BATHYSPHERE_MODEL_MAIN=openai:gpt-5.5" in shown
+    assert "export BATHYSPHERE_MODEL_MAIN=ollama:qwen3:4b" in shown
+    assert "sk-secret" not in shown
+
+
+def test_a_model_that_cannot_be_used_is_shown_with_its_fix(command, capsys):
+    command(BATHYSPHERE_MODEL_MAIN="ollama:gemma3", BATHYSPHERE_MODEL_FALLBACK="[red]:x")
+    shown = capsys.readouterr().out
+    assert "ollama:gemma3  no  Ollama at http://127.0.0.1:11434 has no model gemma3" in shown
+    assert "fix: ollama pull gemma3" in shown
+    assert "fallback 1  [red]:x" in shown
+    assert "To leave the tour" not in shown
+
+
+def test_pull_without_a_name_fetches_the_small_model_by_its_known_hash(
+    command, capsys, monkeypatch, tmp_path
+):
+    fetched = []
+    monkeypatch.setattr(
+        download, "fetch", lambda url, target, **how: fetched.append((url, target, how)) or True
+    )
+    assert command("pull") == 0
+    (url, target, how) = fetched[0]
+    entry = catalog.DOWNLOADS["smollm2-135m"]
+    assert (url, target, how["sha256"]) == (
+        entry.url,
+        tmp_path / "smollm2-135m.gguf",
+        entry.sha256,
+    )
+    shown = capsys.readouterr().out
+    assert f"Saved: {target}" in shown
+    assert "export BATHYSPHERE_MODEL_MAIN=llamacpp:smollm2-135m" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["--url", "http://x/a/Tiny.gguf?download=true", "--sha256", "0"], "Tiny.gguf"),
+        (["mine", "--url", "http://x/a/Tiny.gguf", "--sha256", "0"], "mine.gguf"),
+    ],
+)
+def test_pull_can_fetch_any_address_with_a_hash(command, monkeypatch, tmp_path, arguments, name):
+    targets = []
+    monkeypatch.setattr(download, "fetch", lambda url, target, **how: targets.append(target))
+    command("pull", *arguments)
+    assert targets == [tmp_path / name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["unknown"], "not in the list"),
+        (["--url", "http://x/y.gguf"], "go together"),
+        (["--sha256", "00"], "go together"),
+        (["../evil", "--url", "http://x/y", "--sha256", "0"], "cannot name a file"),
+        (["a/b", "--url", "http://x/y", "--sha256", "0"], "cannot name a file"),
+        (["--url", "http://x/", "--sha256", "0"], "cannot name a file"),
+        (["--url", "http://x/.gguf", "--sha256", "0"], "cannot name a file"),
+        (["--url", "http://127.0.0.1:9/y", "--sha256", "00"], "not a SHA-256 hash"),
+    ],
+)
+def test_a_pull_that_cannot_be_meant_is_refused(command, arguments, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        command("pull", *arguments)
+    assert error.value.hint
+
+
+def test_every_known_download_has_a_fixed_address_and_a_hash():
+    for name, entry in catalog.DOWNLOADS.items():
+        assert entry.name == name
+        assert len(bytes.fromhex(entry.sha256)) == 32
+        assert entry.url.startswith("https://")
+        assert "/main/" not in entry.url
+    assert catalog.SMALLEST in catalog.DOWNLOADS
+
+
+def test_neither_its_help_nor_its_list_needs_the_agent_stack():
+    program = (
+        "import argparse, asyncio, sys\n"
+        "from bathysphere.cli import models\n"
+        "models.add_arguments(argparse.ArgumentParser())\n"
+        "import bathysphere.models.catalog\n"
+        "print([m for m in sys.modules if m.startswith(('langchain', 'langgraph', 'deepagents'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
