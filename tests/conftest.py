@@ -1,1 +1,3 @@
 """What every test shares."""
+
+pytest_plugins = ["bathysphere.testing.fixtures"]

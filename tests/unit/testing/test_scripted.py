@@ -155,11 +155,13 @@ def test_it_remembers_the_requests_as_they_were():
     ]
 
 
-def test_what_it_remembers_does_not_grow_with_the_conversation():
-    model = ScriptedChatModel(script=[says("a")])
-    conversation = [HumanMessage("1")]
-    model.generate([conversation])
-    conversation.append(HumanMessage("2"))
+def test_a_rule_that_changes_the_messages_does_not_change_what_is_remembered():
+    def rule(messages):
+        messages.clear()
+        return says("a")
+
+    model = ScriptedChatModel(answer=rule)
+    model.invoke("1")
     assert [m.text for m in model.requests[0]] == ["1"]
 
 
