@@ -18,6 +18,8 @@ class BathysphereError(Exception):
     """The root: something went wrong, said in one sentence, with a `hint` on what to do."""
 
     code: ClassVar[str] = "bathysphere_error"
+    ends_run: ClassVar[bool] = False
+    """Whether a run must end by it, even where a tool raised it; else the model reads it."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

@@ -14,6 +14,7 @@ layers stand right around the model and the tools. A subagent has the same stack
 | Approvals | | asks the person | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
+| Effects | | what changes the world is done once | |
 | Content | what the model cannot take | | |
 """
 
@@ -35,6 +36,7 @@ from bathysphere.harness.spec import AgentSpec, SubagentSpec, Tool
 from bathysphere.middleware.approvals import Approval, ApprovalsMiddleware
 from bathysphere.middleware.compaction import CompactionMiddleware
 from bathysphere.middleware.content import ContentMiddleware
+from bathysphere.middleware.effects import EffectsMiddleware
 from bathysphere.middleware.failures import FailuresMiddleware
 from bathysphere.middleware.files import FilesMiddleware
 from bathysphere.middleware.limits import LimitsMiddleware
@@ -167,7 +169,7 @@ def _stack(
     append_prompt_caching_middleware(inner)
     if approvals:
         inner.append(ApprovalsMiddleware(approvals))
-    inner += [FailuresMiddleware(), counting, ContentMiddleware()]
+    inner += [FailuresMiddleware(), counting, EffectsMiddleware(), ContentMiddleware()]
     return Stack(
         core=(
             FilesMiddleware(backend, list(permissions) or None),

@@ -33,7 +33,7 @@ class FailuresMiddleware(ToolErrorMiddleware):
 
 def describe_failure(error: Exception, request: ToolCallRequest) -> str | None:
     """Say what failed and why, in words short enough for the model; `None` lets it pass."""
-    if is_invalid_resume(error):
+    if is_invalid_resume(error) or getattr(error, "ends_run", False):
         return None
     call = request.tool_call
     if call["name"] == "task":
