@@ -100,14 +100,15 @@ def _slots(stack: Stack, subagents: Sequence[CompiledSubAgent]) -> list[Layer]:
     sending: Layer = _Vacant(SUBAGENTS_SLOT)
     if subagents:
         sending = SubagentsMiddleware(backend=_backend(stack), subagents=subagents)
-    return [
-        fuse(CORE_SLOT, stack.core),
-        sending,
-        *map(_Vacant, VACATED),
-        *stack.own,
-        *map(_Vacant, caching),
-        fuse(INNER_SLOT, stack.inner),
-    ]
+    core, inner = _fused(stack)
+    return [core, sending, *map(_Vacant, VACATED), *stack.own, *map(_Vacant, caching), inner]
+
+
+def _fused(stack: Stack) -> tuple[Layer, Layer]:
+    """The harness's own layers as two, or as one where nothing stands between them."""
+    if not stack.own:
+        return fuse(CORE_SLOT, stack.layers), _Vacant(INNER_SLOT)
+    return fuse(CORE_SLOT, stack.core), fuse(INNER_SLOT, stack.inner)
 
 
 def _subagent(spec: AgentSpec, sub: SubagentSpec | CompiledSubagent) -> CompiledSubAgent:
@@ -115,15 +116,12 @@ def _subagent(spec: AgentSpec, sub: SubagentSpec | CompiledSubagent) -> Compiled
         return {"name": sub.name, "description": sub.description, "runnable": sub.runnable}
     agent = subagent(spec, sub)
     check_names(agent)
+    core, inner = _fused(agent.stack)
     graph = create_agent(
         agent.model,
         list(agent.tools),
         system_prompt=agent.prompt,
-        middleware=[
-            fuse(CORE_SLOT, agent.stack.core),
-            *agent.stack.own,
-            fuse(INNER_SLOT, agent.stack.inner),
-        ],
+        middleware=[core, *agent.stack.own, inner],
         response_format=agent.response_format,
         state_schema=spec.state_schema,
         context_schema=spec.context_schema,

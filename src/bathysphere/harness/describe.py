@@ -30,26 +30,16 @@ def describe(spec: AgentSpec) -> str:
 
 
 def _agent(agent: Agent, title: str, sends: Sequence[str] = ()) -> list[str]:
-    stack = agent.stack
-    lines = ["", title, f"  model      {model_name(agent.model)}"]
     tools = ", ".join(tool_name(tool) for tool in agent.tools)
-    lines += [f"  tools      {tools or 'only those of its layers'}", "  layers, outermost first:"]
-    rows = [row for layer in stack.core for row in _layer(layer)]
-    if sends:
-        rows += _row(
-            "SubagentsMiddleware", f"Gives the agent `task`, to send out {', '.join(sends)}."
-        )
-    rows += [row for layer in (*stack.own, *stack.inner) for row in _layer(layer)]
-    return lines + rows
+    lines = ["", title, f"  model      {model_name(agent.model)}"]
+    lines += [f"  tools      {tools or 'only those of its layers'}"]
+    lines += [f"  sends out  {', '.join(sends)}"] if sends else []
+    return [*lines, "  layers, outermost first:", *map(_layer, agent.stack.layers)]
 
 
-def _layer(layer: Layer) -> list[str]:
+def _layer(layer: Layer) -> str:
     purpose = (type(layer).__doc__ or "").strip().splitlines()[:1]
-    return _row(layer_name(layer), "".join(purpose))
-
-
-def _row(name: str, purpose: str) -> list[str]:
-    return [f"    {name:<{WIDTH}}{purpose}".rstrip()]
+    return f"    {layer_name(layer):<{WIDTH}}{''.join(purpose)}".rstrip()
 
 
 def model_name(model: BaseChatModel) -> str:
