@@ -1,0 +1,196 @@
+"""Client files: the person's own documents, which stay on their device.
+
+Adds tools that list, read, search, write and patch them. Each call pauses the run with an interrupt
+of type `tool`, the form that LangChain's own clients run browser tools by; the device does the work
+and answers `{<tool call id>: result}` or `{<tool call id>: {"error": "..."}}`, checked before it is
+saved. A write or patch carries what the device needs to show a difference; the person takes it
+whole, in part or not at all, and the agent is told which. A patch is bound to the version that the
+agent read. Whatever text leaves the device is written down in `disclosures`.
+
+Order: among the agent's own layers. State: `file_versions`, `disclosures`.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired
+
+from langchain.agents import AgentState
+from langchain.agents.middleware.types import AgentMiddleware
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel, Field, create_model
+
+from bathysphere.middleware.client_files.wire import (
+    Answered,
+    Changed,
+    Disclosure,
+    Failed,
+    FoundFiles,
+    Hits,
+    Matches,
+    Window,
+    disclosed,
+    in_words,
+    versions_seen,
+)
+
+# ── words to the model ──
+
+LIST = """List the person's own documents: id, title, type, version and size.
+
+They live on the person's device, apart from your scratch files, which have other tools."""
+READ = """Read part of one of the person's documents, by its id.
+
+`offset` and `limit` count characters; the result says where the next part begins. Read what you
+need and no more: what you read leaves the person's device and is shown to them."""
+SEARCH = "Find passages in the person's documents by meaning. Returns the best `top_k` of them."
+GREP = "Find a literal text in the person's documents. `glob` narrows it to titles that match."
+GLOB = "Find the person's documents whose title matches a pattern such as `*.md`."
+WRITE = """Propose a new document to the person. They see it and take it whole, in part
+or not at all. Say in `description` in one sentence what it is for."""
+PATCH = """Propose a change to one of the person's documents: replace `search` by `replace`.
+
+Read the part first and copy `search` from it to the letter; it must occur once. The person sees the
+difference and takes it whole, in part or not at all; the result says what was really written. If
+they edited the document since you read it, nothing is changed and you get the new text."""
+
+READ_FIRST = "Read the document first: a change is bound to the version that you read."
+
+MAX_CHARACTERS = 20_000
+
+# ── state ──
+
+
+def join_versions(left: dict[str, str] | None, right: dict[str, str] | None) -> dict[str, str]:
+    """The newest version seen of each document."""
+    return {**(left or {}), **(right or {})}
+
+
+def join_disclosures(
+    left: list[Disclosure] | None, right: list[Disclosure] | None
+) -> list[Disclosure]:
+    """What was disclosed, each passage once however often its step was run."""
+    known = {(d["call"], d["file"], d["start"]) for d in left or []}
+    new = [d for d in right or [] if (d["call"], d["file"], d["start"]) not in known]
+    return [*(left or []), *new]
+
+
+class ClientFilesState(AgentState[Any]):
+    """What Client files remembers between steps."""
+
+    file_versions: NotRequired[Annotated[dict[str, str], join_versions]]
+    disclosures: NotRequired[Annotated[list[Disclosure], join_disclosures]]
+
+
+# ── what the model may ask ──
+
+
+class _List(BaseModel):
+    file_type: str | None = Field(default=None, description="Only documents of this type.")
+
+
+class _Read(BaseModel):
+    file_id: str = Field(min_length=1)
+    offset: int = Field(default=0, ge=0)
+    limit: int = Field(default=8_000, ge=1, le=MAX_CHARACTERS)
+
+
+class _Search(BaseModel):
+    query: str = Field(min_length=1)
+    top_k: int = Field(default=8, ge=1, le=20)
+
+
+class _Grep(BaseModel):
+    pattern: str = Field(min_length=1)
+    glob: str | None = None
+    case_sensitive: bool = False
+
+
+class _Glob(BaseModel):
+    pattern: str = Field(min_length=1)
+
+
+class _Write(BaseModel):
+    title: str = Field(min_length=1, max_length=300)
+    content: str
+    file_type: str = "markdown"
+    description: str = Field(min_length=1, max_length=500)
+
+
+class _Patch(BaseModel):
+    file_id: str = Field(min_length=1)
+    search: str = Field(min_length=1)
+    replace: str
+    description: str = Field(min_length=1, max_length=500)
+
+
+_TOOLS: tuple[tuple[str, str, type[BaseModel], type[BaseModel]], ...] = (
+    ("list_user_files", LIST, _List, FoundFiles),
+    ("read_user_file", READ, _Read, Window),
+    ("search_user_files", SEARCH, _Search, Hits),
+    ("grep_user_files", GREP, _Grep, Matches),
+    ("glob_user_files", GLOB, _Glob, FoundFiles),
+    ("write_user_file", WRITE, _Write, Changed),
+    ("patch_user_file", PATCH, _Patch, Changed),
+)
+
+# ── middleware ──
+
+
+class ClientFilesMiddleware(AgentMiddleware[ClientFilesState, Any, Any]):
+    """Gives the agent tools for the person's own documents, which run on the person's device."""
+
+    state_schema = ClientFilesState
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tools = [_tool(*row) for row in _TOOLS]
+
+
+def _tool(name: str, words: str, asks: type[BaseModel], answers: type[BaseModel]) -> BaseTool:
+    def run(runtime: ToolRuntime, **args: Any) -> Command[Any]:
+        if name == "patch_user_file":
+            base = (runtime.state.get("file_versions") or {}).get(args["file_id"])
+            if base is None:
+                return _result(runtime, READ_FIRST, status="error")
+            args["base_version"] = base
+        return _handle(runtime, name, _ask(runtime, name, args, answers))
+
+    return StructuredTool.from_function(
+        run, name=name, description=words, args_schema=asks, infer_schema=False
+    )
+
+
+def _ask(
+    runtime: ToolRuntime, name: str, args: Mapping[str, Any], answers: type[BaseModel]
+) -> Answered | Failed:
+    """Pause until the device answers this call; the answer's shape is checked before it is kept."""
+    call_id = str(runtime.tool_call_id)
+    given = {key: value for key, value in args.items() if value is not None}
+    given = {key: v.model_dump() if isinstance(v, BaseModel) else v for key, v in given.items()}
+    fields: dict[str, Any] = {"result": (answers | Failed, Field(alias=call_id))}
+    schema: type[Any] = create_model("Answer", **fields)
+    value = {"type": "tool", "tool_call": {"id": call_id, "name": name, "args": given}}
+    result: Answered | Failed = interrupt(value, response_schema=schema).result
+    return result
+
+
+def _handle(runtime: ToolRuntime, name: str, answer: Answered | Failed) -> Command[Any]:
+    if isinstance(answer, Failed):
+        return _result(runtime, f"The person's device says: {answer.error}", status="error")
+    call_id = str(runtime.tool_call_id)
+    return _result(
+        runtime,
+        in_words(answer),
+        status="error" if isinstance(answer, Changed) and answer.changed_nothing else "success",
+        file_versions=versions_seen(answer),
+        disclosures=disclosed(answer, call=call_id, tool=name),
+    )
+
+
+def _result(
+    runtime: ToolRuntime, text: str, *, status: Literal["success", "error"], **state: Any
+) -> Command[Any]:
+    message = ToolMessage(text, tool_call_id=runtime.tool_call_id, status=status)
+    return Command(update={"messages": [message], **state})

@@ -1,0 +1,224 @@
+"""What a device answers, what of it is written down, and how the model reads it.
+
+Every position counts characters of the document's text; hashes are over its UTF-8 bytes.
+"""
+
+import hashlib
+from typing import Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MAX_ROWS = 200
+MAX_TEXT = 20_000
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class Failed(_Wire):
+    """The device could not do it."""
+
+    model_config = ConfigDict(extra="forbid")
+    error: str = Field(min_length=1, max_length=2_000)
+
+
+class File(_Wire):
+    """One document, without its text."""
+
+    id: str
+    title: str
+    version: str
+    type: str = "text"
+    characters: int | None = None
+
+
+class FoundFiles(_Wire):
+    """Documents that exist or match."""
+
+    files: list[File] = Field(max_length=MAX_ROWS)
+    truncated: bool = False
+
+
+class Window(_Wire):
+    """Part of a document's text."""
+
+    file_id: str
+    title: str = ""
+    version: str
+    start: int = Field(ge=0)
+    total: int = Field(ge=0)
+    text: str = Field(max_length=MAX_TEXT)
+
+    @property
+    def end(self) -> int:
+        """Where the part ends."""
+        return self.start + len(self.text)
+
+
+class Hits(_Wire):
+    """Passages found by meaning."""
+
+    hits: list[Window] = Field(max_length=20)
+
+
+class Match(_Wire):
+    """A line in which a text was found."""
+
+    file_id: str
+    title: str = ""
+    version: str
+    line: int = Field(ge=1)
+    start: int = Field(ge=0)
+    text: str = Field(max_length=2_000)
+
+
+class Matches(_Wire):
+    """Lines in which a text was found."""
+
+    matches: list[Match] = Field(max_length=MAX_ROWS)
+    truncated: bool = False
+
+
+class Refusal(_Wire):
+    """A part of a proposal that the person did not take."""
+
+    text: str = Field(max_length=MAX_TEXT)
+    reason: str = Field(default="", max_length=2_000)
+
+
+class Changed(_Wire):
+    """What became of a proposal.
+
+    `conflict` is what a device answers when the document is no longer the version that the proposal
+    was made for: it changes nothing and sends the present version and text.
+    """
+
+    status: Literal["applied", "partly", "refused", "conflict"]
+    file_id: str | None = None
+    version: str | None = None
+    text: str | None = Field(default=None, max_length=MAX_TEXT)
+    """What was really written (`partly`), or what is there now (`conflict`)."""
+    reason: str = Field(default="", max_length=2_000)
+    refused: list[Refusal] = Field(default=[], max_length=MAX_ROWS)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Changed":
+        if self.status != "refused" and not (self.file_id and self.version):
+            message = f"{self.status} needs file_id and version"
+            raise ValueError(message)
+        if self.status in ("partly", "conflict") and self.text is None:
+            message = f"{self.status} needs the text"
+            raise ValueError(message)
+        return self
+
+    @property
+    def changed_nothing(self) -> bool:
+        """Whether the document is as it was."""
+        return self.status in ("refused", "conflict")
+
+
+Answered = FoundFiles | Window | Hits | Matches | Changed
+
+
+class Disclosure(TypedDict):
+    """A passage that left the device."""
+
+    call: str
+    tool: str
+    file: str
+    version: str
+    start: int
+    end: int
+    bytes: int
+    sha256: str
+
+
+def disclosed(answer: Answered, *, call: str, tool: str) -> list[Disclosure]:
+    """The passages in an answer, as they are written down."""
+    return [
+        {
+            "call": call,
+            "tool": tool,
+            "file": file,
+            "version": version,
+            "start": start,
+            "end": start + len(text),
+            "bytes": len(text.encode()),
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        }
+        for file, version, start, text in _passages(answer)
+    ]
+
+
+def versions_seen(answer: Answered) -> dict[str, str]:
+    """Document → the version whose text the agent has now seen, or written itself."""
+    if isinstance(answer, Changed):
+        if answer.status == "refused" or not answer.file_id or not answer.version:
+            return {}
+        return {answer.file_id: answer.version}
+    return {file: version for file, version, _, _ in _passages(answer)}
+
+
+def in_words(answer: Answered) -> str:
+    """The answer as the model reads it."""
+    if isinstance(answer, FoundFiles):
+        rows = [_file(file) for file in answer.files]
+        return _lines(rows, "No documents.", truncated=answer.truncated)
+    if isinstance(answer, Window):
+        return _window(answer)
+    if isinstance(answer, Hits):
+        return "\n\n".join(map(_window, answer.hits)) or "Nothing found."
+    if isinstance(answer, Matches):
+        rows = [
+            f"{m.title or m.file_id} ({m.file_id}) line {m.line}: {m.text}" for m in answer.matches
+        ]
+        return _lines(rows, "Nothing found.", truncated=answer.truncated)
+    return _change(answer)
+
+
+def _passages(answer: Answered) -> list[tuple[str, str, int, str]]:
+    if isinstance(answer, Window):
+        return [(answer.file_id, answer.version, answer.start, answer.text)]
+    if isinstance(answer, Hits):
+        return [passage for hit in answer.hits for passage in _passages(hit)]
+    if isinstance(answer, Matches):
+        return [(m.file_id, m.version, m.start, m.text) for m in answer.matches]
+    if isinstance(answer, Changed) and answer.text and answer.file_id and answer.version:
+        return [(answer.file_id, answer.version, 0, answer.text)]
+    return []
+
+
+def _file(file: File) -> str:
+    size = f", {file.characters} characters" if file.characters is not None else ""
+    return f"{file.id}: {file.title} ({file.type}{size})"
+
+
+def _window(window: Window) -> str:
+    more = f" | next offset {window.end}" if window.end < window.total else ""
+    where = f"{window.start}-{window.end} of {window.total}{more}"
+    return f"@@ {window.title or window.file_id} ({window.file_id}) {where} @@\n{window.text}"
+
+
+def _lines(rows: list[str], none: str, *, truncated: bool) -> str:
+    return "\n".join([*rows, *(["(more were found)"] if truncated else [])]) or none
+
+
+def _change(change: Changed) -> str:
+    because = f" Reason: {change.reason}" if change.reason else ""
+    if change.status == "applied":
+        return f"Written ({change.file_id})."
+    if change.status == "refused":
+        return f"The person refused it: nothing was changed.{because}"
+    if change.status == "conflict":
+        return (
+            "The person edited the document since you read it: nothing was changed."
+            f"{because} It now reads:\n{change.text}"
+        )
+    left = "".join(
+        f"\n- refused{': ' + r.reason if r.reason else ''}: {r.text}" for r in change.refused
+    )
+    return (
+        f"The person took part of it ({change.file_id}).{because} What was written:\n"
+        f"{change.text}{left}"
+    )

@@ -1,0 +1,273 @@
+"""Client files: the person's documents stay on their device, and the person decides."""
+
+import asyncio
+import hashlib
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from pydantic import ValidationError
+
+from bathysphere.harness.build import build
+from bathysphere.harness.spec import AgentSpec
+from bathysphere.middleware.client_files import ClientFilesMiddleware
+from bathysphere.testing import ScriptedChatModel, calls, says, together
+
+
+class Device:
+    """A person's device: documents with versions, and what its person does with proposals."""
+
+    def __init__(self, **files):
+        self.files = {file: (text, 1) for file, text in files.items()}
+        self.takes = lambda proposal: "applied"
+
+    def run(self, call):
+        return {call["id"]: getattr(self, call["name"])(**call["args"])}
+
+    def list_user_files(self, file_type=None):
+        return {"files": [self._file(file) for file in self.files]}
+
+    def glob_user_files(self, pattern):
+        return self.list_user_files()
+
+    def read_user_file(self, file_id, offset=0, limit=8000):
+        if file_id not in self.files:
+            return {"error": f"no document {file_id}"}
+        text, version = self.files[file_id]
+        return {
+            "file_id": file_id,
+            "version": str(version),
+            "start": offset,
+            "total": len(text),
+            "text": text[offset : offset + limit],
+        }
+
+    def grep_user_files(self, pattern, glob=None, case_sensitive=False):
+        rows = [
+            {
+                "file_id": file,
+                "version": str(v),
+                "line": 1,
+                "start": text.index(pattern),
+                "text": pattern,
+            }
+            for file, (text, v) in self.files.items()
+            if pattern in text
+        ]
+        return {"matches": rows}
+
+    def search_user_files(self, query, top_k):
+        return {"hits": [self.read_user_file(file) for file in self.files]}
+
+    def write_user_file(self, title, content, file_type, description):
+        self.files[title] = (content, 1)
+        return {"status": "applied", "file_id": title, "version": "1"}
+
+    def patch_user_file(self, file_id, base_version, search, replace, description):
+        text, version = self.files[file_id]
+        if base_version != str(version):
+            now = {"file_id": file_id, "version": str(version), "text": text}
+            return {"status": "conflict", **now}
+        answer = self.takes(replace)
+        if answer == "refused":
+            return {"status": "refused", "reason": "not my words"}
+        new = text.replace(search, replace if answer == "applied" else answer)
+        self.files[file_id] = (new, version + 1)
+        where = {"file_id": file_id, "version": str(version + 1)}
+        if answer == "applied":
+            return {"status": "applied", **where}
+        refused = [{"text": replace, "reason": "too strong"}]
+        return {"status": "partly", "text": new, "refused": refused, **where}
+
+    def _file(self, file):
+        text, version = self.files[file]
+        return {"id": file, "title": file, "version": str(version), "characters": len(text)}
+
+
+class Talk:
+    """An agent and a device that answers whatever it is asked."""
+
+    def __init__(self, mode, device, *script):
+        self.model, self.device, self.mode = ScriptedChatModel(script=list(script)), device, mode
+        spec = AgentSpec(name="t", model=self.model, middleware=(ClientFilesMiddleware(),))
+        self.graph = build(spec, checkpointer=InMemorySaver())
+        self.asked = []
+
+    def step(self, given):
+        config = {"configurable": {"thread_id": "1"}}
+        if self.mode == "sync":
+            return self.graph.invoke(given, config)
+        return asyncio.run(self.graph.ainvoke(given, config))
+
+    def go(self, between=lambda: None):
+        state = self.step({"messages": [("user", "go")]})
+        while waiting := state.get("__interrupt__"):
+            self.asked += [i.value["tool_call"] for i in waiting]
+            answers = {i.id: self.device.run(i.value["tool_call"]) for i in waiting}
+            between()
+            state = self.step(Command(resume=answers))
+        return state
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request):
+    return request.param
+
+
+def results(state):
+    return [m.text for m in state["messages"] if m.type == "tool"]
+
+
+READ = calls("read_user_file", file_id="essay")
+
+
+def patch(search, replace):
+    return calls(
+        "patch_user_file", file_id="essay", search=search, replace=replace, description="Better."
+    )
+
+
+def test_a_read_runs_on_the_device_and_is_written_down(mode):
+    talk = Talk(mode, Device(essay="Money is sound."), READ, says("ok"))
+    state = talk.go()
+    assert talk.asked[0]["name"] == "read_user_file"
+    assert results(state) == ["@@ essay (essay) 0-15 of 15 @@\nMoney is sound."]
+    assert state["disclosures"] == [
+        {
+            "call": "call_1",
+            "tool": "read_user_file",
+            "file": "essay",
+            "version": "1",
+            "start": 0,
+            "end": 15,
+            "bytes": 15,
+            "sha256": hashlib.sha256(b"Money is sound.").hexdigest(),
+        }
+    ]
+
+
+def test_long_documents_are_read_in_parts(mode):
+    part = calls("read_user_file", file_id="essay", offset=5, limit=5)
+    state = Talk(mode, Device(essay="0123456789abcdef"), part, says("ok")).go()
+    assert results(state) == ["@@ essay (essay) 5-10 of 16 | next offset 10 @@\n56789"]
+
+
+def test_lists_and_searches_say_what_they_found(mode):
+    all_of_them = together(
+        calls("list_user_files"),
+        calls("glob_user_files", pattern="*"),
+        calls("grep_user_files", pattern="sound"),
+        calls("search_user_files", query="money"),
+    )
+    state = Talk(mode, Device(essay="Money is sound."), all_of_them, says("ok")).go()
+    assert results(state) == [
+        "essay: essay (text, 15 characters)",
+        "essay: essay (text, 15 characters)",
+        "essay (essay) line 1: sound",
+        "@@ essay (essay) 0-15 of 15 @@\nMoney is sound.",
+    ]
+    assert [d["tool"] for d in state["disclosures"]] == ["grep_user_files", "search_user_files"]
+
+
+def test_a_patch_that_the_person_takes_is_applied(mode):
+    device = Device(essay="Money is sound.")
+    state = Talk(mode, device, READ, patch("sound", "good"), says("ok")).go()
+    assert device.files["essay"] == ("Money is good.", 2)
+    assert results(state)[-1] == "Written (essay)."
+
+
+def test_a_patch_that_the_person_refuses_changes_nothing(mode):
+    device = Device(essay="Money is sound.")
+    device.takes = lambda proposal: "refused"
+    state = Talk(mode, device, READ, patch("sound", "good"), says("ok")).go()
+    assert device.files["essay"] == ("Money is sound.", 1)
+    assert results(state)[-1] == (
+        "The person refused it: nothing was changed. Reason: not my words"
+    )
+    assert state["messages"][-2].status == "error"
+
+
+def test_a_patch_taken_in_part_tells_the_agent_what_was_written(mode):
+    device = Device(essay="Money is sound.")
+    device.takes = lambda proposal: "fairly good"
+    state = Talk(mode, device, READ, patch("sound", "perfect"), says("ok")).go()
+    assert results(state)[-1] == (
+        "The person took part of it (essay). What was written:\nMoney is fairly good."
+        "\n- refused: too strong: perfect"
+    )
+
+
+def test_a_patch_is_bound_to_the_version_that_was_read(mode):
+    device = Device(essay="Money is sound.")
+    talk = Talk(
+        mode, device, READ, patch("sound", "good"), patch("solid", "good"), says("recovered")
+    )
+
+    def person_edits():
+        if device.files["essay"][1] == 1:
+            device.files["essay"] = ("Money is solid.", 2)
+
+    state = talk.go(between=person_edits)
+    assert talk.asked[1]["args"]["base_version"] == "1"
+    assert "nothing was changed. It now reads:\nMoney is solid." in results(state)[1]
+    assert device.files["essay"] == ("Money is good.", 3)
+    assert state["messages"][-1].text == "recovered"
+
+
+def test_a_document_that_was_not_read_is_not_patched(mode):
+    device = Device(essay="Money is sound.")
+    talk = Talk(mode, device, patch("sound", "good"), says("ok"))
+    state = talk.go()
+    assert talk.asked == []
+    assert results(state)[0].startswith("Read the document first")
+
+
+def test_a_second_patch_builds_on_the_first(mode):
+    device = Device(essay="one two")
+    script = [READ, patch("one", "1"), patch("two", "2"), says("ok")]
+    Talk(mode, device, *script).go()
+    assert device.files["essay"] == ("1 2", 3)
+
+
+def test_a_new_document_is_proposed_with_its_purpose(mode):
+    device = Device()
+    write = calls("write_user_file", title="Thesis", content="x", description="A start.")
+    talk = Talk(mode, device, write, says("ok"))
+    talk.go()
+    assert talk.asked[0]["args"]["description"] == "A start."
+    assert device.files["Thesis"] == ("x", 1)
+
+
+def test_an_error_of_the_device_is_a_result(mode):
+    state = Talk(mode, Device(), READ, says("ok")).go()
+    assert results(state) == ["The person's device says: no document essay"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {},
+        {"call_1": "text"},
+        {"call_2": {"error": "x"}},
+        {"call_1": {"file_id": "essay", "version": "1", "start": 0, "total": 1}},
+        {"call_1": {"file_id": "e", "version": "1", "start": 0, "total": 1, "text": "x" * 20_001}},
+    ],
+)
+def test_an_answer_of_the_wrong_shape_is_refused_and_can_be_given_again(mode, bad):
+    device = Device(essay="Money")
+    talk = Talk(mode, device, READ, says("ok"))
+    paused = talk.step({"messages": [("user", "go")]})
+    (asked,) = paused["__interrupt__"]
+    with pytest.raises(ValidationError):
+        talk.step(Command(resume={asked.id: bad}))
+    state = talk.step(Command(resume={asked.id: device.run(asked.value["tool_call"])}))
+    assert results(state) == ["@@ essay (essay) 0-5 of 5 @@\nMoney"]
+
+
+def test_scratch_files_and_the_persons_files_have_different_names():
+    model = ScriptedChatModel(script=[says("ok")])
+    spec = AgentSpec(name="t", model=model, middleware=(ClientFilesMiddleware(),))
+    build(spec).invoke({"messages": [("user", "x")]})
+    names = model.tools_seen[0]
+    assert len(names) == len(set(names))
+    assert {"read_file", "read_user_file"} <= set(names)
