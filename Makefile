@@ -31,7 +31,7 @@ test: ## Run every test
 	$(RUN)/pytest
 
 test-unit: ## Run the tests that need no service, no Node and no model
-	$(RUN)/pytest tests/unit tests/architecture
+	$(RUN)/pytest tests/unit tests/architecture tests/features tests/docs
 
 check: lint types imports test ## What CI runs: lint, types, imports, every test
 

@@ -16,6 +16,7 @@ A bad path or a missing file is a result the model can read, never an exception.
 import hashlib
 import secrets
 import threading
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -34,6 +35,7 @@ Files = dict[str, StoredFile]
 
 REV_LENGTH = 8
 PAST_REVS = 32
+MAX_PATH = 1_000
 
 
 class _Shared:
@@ -78,12 +80,18 @@ def merge_files(files: Files | None, updates: Sequence[Mapping[str, StoredFile |
     """Graph state's reducer: fold updates in, the descendant of two versions wins."""
     merged: Files = dict(files or {})
     for update in updates:
-        for path, stored in update.items():
+        for given_path, stored in update.items():
+            path = given_path if given_path.startswith("/") else f"/{given_path}"
             if stored is None:
                 merged.pop(path, None)
             else:
-                _meet(merged, path, stored)
+                _meet(merged, path, _as_stored(stored))
     return merged
+
+
+def _as_stored(given: Any) -> StoredFile:
+    """A file as it is stored; a client may have given bare text."""
+    return {"content": given, "encoding": "utf-8"} if isinstance(given, str) else given
 
 
 def tombstones(files: Mapping[str, StoredFile] | None) -> list[str]:
@@ -96,6 +104,8 @@ class ScratchBackend(StateBackend):
 
     def write(self, file_path: str, content: str) -> WriteResult:
         """Write a file, or overwrite it."""
+        if refusal := _refusal(file_path):
+            return WriteResult(error=refusal)
         with self._newest():
             return super().write(file_path, content)
 
@@ -148,6 +158,18 @@ class ScratchBackend(StateBackend):
         read = self._get_config()["configurable"][CONFIG_KEY_READ]
         run_id = read("run_id", False)
         return _live.of(run_id) if run_id else None
+
+
+def _refusal(path: str) -> str | None:
+    """Why no file can have this name; said to the model, never repaired."""
+    name = path.rpartition("/")[2]
+    if not path.startswith("/") or name in ("", ".", ".."):
+        return f"Error: {path!r} does not name a file"
+    if any(unicodedata.category(character) == "Cc" for character in path):
+        return f"Error: {path!r} has control characters in it"
+    if len(path) > MAX_PATH:
+        return f"Error: the path is longer than {MAX_PATH} characters"
+    return None
 
 
 def _stamp(stored: StoredFile | None, current: StoredFile | None) -> StoredFile:

@@ -1,7 +1,6 @@
 """`bathysphere models`: what is configured, what is here, and `pull` for a small local model."""
 
 import argparse
-import asyncio
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -41,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(settings: "ModelSettings", console: "Console") -> int:
+    import asyncio
+
     from bathysphere.models.catalog import survey
 
     result = asyncio.run(survey(settings))

@@ -18,7 +18,14 @@ from langgraph.types import Checkpointer
 
 from bathysphere.harness.fuse import fuse
 from bathysphere.harness.spec import AgentSpec, CompiledSubagent, SubagentSpec
-from bathysphere.harness.stack import Agent, Stack, check_names, main_agent, subagent
+from bathysphere.harness.stack import (
+    Agent,
+    Stack,
+    check_names,
+    check_subagents,
+    main_agent,
+    subagent,
+)
 
 Layer = AgentMiddleware[Any, Any, Any]
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -42,8 +49,9 @@ def build(
     """Compile a specification.
 
     Raises:
-        ConfigError: If two tools of one agent have the same name.
+        ConfigError: If two tools of one agent, or two subagents, have the same name.
     """
+    check_subagents(spec)
     agent = main_agent(spec)
     check_names(agent, *(["task"] if spec.subagents else []))
     subagents = [_subagent(spec, sub) for sub in spec.subagents]

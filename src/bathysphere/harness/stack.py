@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deepagents.backends.protocol import BackendProtocol
+from deepagents.middleware._fs_interrupt import _build_interrupt_on_from_permissions
 from deepagents.middleware._prompt_caching import append_prompt_caching_middleware
 from deepagents.middleware.filesystem import FilesystemPermission
 from deepagents.middleware.skills import SkillsMiddleware
@@ -139,6 +140,15 @@ def check_names(agent: Agent, *more: str) -> None:
         owners[name] = owner
 
 
+def check_subagents(spec: AgentSpec) -> None:
+    """Refuse subagents that the main agent could not tell apart."""
+    names = [sub.name for sub in spec.subagents]
+    for name in names:
+        if not name or names.count(name) > 1:
+            what = f"two subagents named '{name}'" if name else "a subagent without a name"
+            raise ConfigError(f"Agent '{spec.name}' has {what}", hint="the model chooses by name")
+
+
 def tool_name(tool: Tool) -> str:
     """The name that the model calls a tool by."""
     if isinstance(tool, dict):
@@ -167,8 +177,10 @@ def _stack(
     counting = LimitsMiddleware(limits)
     inner: list[Layer] = []
     append_prompt_caching_middleware(inner)
-    if approvals:
-        inner.append(ApprovalsMiddleware(approvals))
+    # A permission may say "ask": that is an approval too. What the spec names itself wins.
+    asked = _build_interrupt_on_from_permissions(list(permissions), backend)
+    if asked or approvals:
+        inner.append(ApprovalsMiddleware({**asked, **approvals}))
     inner += [FailuresMiddleware(), counting, EffectsMiddleware(), ContentMiddleware()]
     return Stack(
         core=(

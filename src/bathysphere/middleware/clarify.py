@@ -33,7 +33,6 @@ lets them add words of their own.
 
 BUDGET = "You may ask at most {max_questions} questions in a run."
 NONE_LEFT = "No questions are left in this run. State your assumption in your answer and go on."
-ANSWERED = "The person answered: {answer}"
 CHOSE = "The person chose: {choice}"
 ADDED = "They added: {words}"
 
@@ -133,7 +132,7 @@ class ClarifyMiddleware(AgentMiddleware[ClarifyState, Any, Any]):
         if not self._may_ask(runtime):
             return _result(runtime, NONE_LEFT, asked=False)
         answer = interrupt(_request(runtime, "ask_user", question), response_schema=Answer)
-        return _result(runtime, ANSWERED.format(answer=answer.response))
+        return _result(runtime, answer.response)
 
     def _ask_choices(
         self,

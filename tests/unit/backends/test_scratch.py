@@ -1,9 +1,13 @@
 """Versions of a file that meet: the descendant wins, rivals are both kept, in any order."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bathysphere.backends.scratch import _stamp, merge_files, tombstones
+from bathysphere.harness.build import build
+from bathysphere.harness.spec import AgentSpec
+from bathysphere.testing import ScriptedChatModel, calls, says
 
 
 def file(content: str, **more) -> dict:
@@ -74,3 +78,15 @@ def test_a_deletion_is_a_version_too():
     assert tombstones(deleted) == ["/f"]
     assert merge_files(deleted, [{"/f": first}]) == deleted
     assert merge_files(deleted, [{"/f": None}]) == {}
+
+
+def test_a_client_may_give_bare_text_and_a_bare_name():
+    assert merge_files({}, [{"a.md": "text"}]) == {"/a.md": file("text")}
+
+
+@pytest.mark.parametrize("path", ["/a\0b", "", "/", "/a\nb", "/a/..", "/" + "x" * 2000])
+def test_a_name_that_no_file_can_have_is_refused_in_words(path):
+    model = ScriptedChatModel(script=[calls("write_file", file_path=path, content="x"), says("")])
+    state = build(AgentSpec(name="t", model=model)).invoke({"messages": [("user", "x")]})
+    assert not state.get("files")
+    assert [m.status for m in state["messages"] if m.type == "tool"] == ["error"]

@@ -139,6 +139,24 @@ def test_two_tools_of_one_name_in_a_subagent_are_an_error():
         building.build(tree(ScriptedChatModel(script=[]), subagents=(sub,)))
 
 
+@pytest.mark.parametrize(
+    ("names", "what"), [(("a", "a"), "two subagents named 'a'"), (("",), "without")]
+)
+def test_subagents_must_be_told_apart(names, what):
+    subs = tuple(SubagentSpec(name=name, description="x") for name in names)
+    with pytest.raises(ConfigError, match=what):
+        building.build(tree(ScriptedChatModel(script=[]), subagents=subs))
+
+
+def test_a_permission_that_says_ask_asks_in_subagents_too(monkeypatch):
+    from deepagents import FilesystemPermission
+
+    ask = FilesystemPermission(operations=["write"], paths=["/keep/**"], mode="interrupt")
+    layers = built(tree(ScriptedChatModel(script=[]), permissions=(ask,)), monkeypatch)
+    assert "ApprovalsMiddleware" in layers["tree"]
+    assert "ApprovalsMiddleware" in layers["worker"]
+
+
 def test_an_agent_without_subagents_has_no_task_tool(mode):
     model = ScriptedChatModel(script=[says("alone")])
     run(tree(model, subagents=()), mode)

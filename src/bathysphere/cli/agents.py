@@ -1,0 +1,25 @@
+"""`bathysphere agents`: the agents that ship, and every layer of one."""
+
+import argparse
+
+HELP = "list the agents, or show what one is made of"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `agents [NAME]`."""
+    parser.add_argument("name", nargs="?", help="show this agent, layer by layer")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the agents, or describe one."""
+    from bathysphere.agents import AGENTS, configured
+
+    if args.name is None:
+        width = max(map(len, AGENTS))
+        for name, about in AGENTS.items():
+            print(f"{name:<{width}}  {about}")
+        return 0
+    from bathysphere.models.settings import ModelSettings
+
+    print(configured(args.name, ModelSettings.from_environment()).describe())
+    return 0

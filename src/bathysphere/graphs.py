@@ -1,0 +1,17 @@
+"""The agents as graphs for `langgraph dev`: `langgraph.json` names the functions here.
+
+That server brings its own checkpointer, so none is compiled in. Settings are read when a graph is
+first asked for, not at import.
+"""
+
+from functools import cache
+
+from bathysphere.agents import configured
+from bathysphere.harness.build import Graph, build
+from bathysphere.models.settings import ModelSettings
+
+
+@cache
+def simple() -> Graph:
+    """The `simple` agent."""
+    return build(configured("simple", ModelSettings.from_environment()))

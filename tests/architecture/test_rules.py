@@ -1,0 +1,310 @@
+"""The house rules, as tests: what a reviewer would have to say each time, said once here.
+
+A list of exceptions in this file may only shrink.
+"""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src" / "bathysphere"
+MODULES = sorted(SRC.rglob("*.py"))
+EDGE = ("cli", "server", "testing", "compat.py", "graphs.py")
+"""The parts that may read the environment and make settings."""
+
+MAX_LINES = 400
+MAX_FUNCTION_LINES = 40
+MAX_SHARE_OF_LONG_FUNCTIONS = 0.05
+
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def place(path: Path) -> str:
+    return path.relative_to(SRC).as_posix()
+
+
+def below_the_edge() -> list[Path]:
+    return [path for path in MODULES if path.relative_to(SRC).parts[0] not in EDGE]
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` of an expression, or nothing."""
+    if isinstance(node, ast.Attribute):
+        inner = dotted(node.value)
+        return f"{inner}.{node.attr}" if inner else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def uses(path: Path) -> set[str]:
+    """Every dotted name a module uses or imports."""
+    names = set()
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Attribute | ast.Name):
+            names.add(dotted(node))
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+# ── size ──
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_a_module_fits_in_the_head(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def function_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without its docstring."""
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    first = node.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return lines
+
+
+def test_few_functions_are_long():
+    sizes = {
+        f"{place(path)}:{node.name}": function_lines(node)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    long = sorted(name for name, lines in sizes.items() if lines > MAX_FUNCTION_LINES)
+    assert len(long) <= MAX_SHARE_OF_LONG_FUNCTIONS * len(sizes), long
+
+
+# ── names ──
+
+
+def test_no_module_is_named_after_nothing():
+    vague = {"utils", "util", "helpers", "common", "base", "types", "misc"}
+    assert [place(path) for path in MODULES if path.stem in vague] == []
+    folders = {part for path in MODULES for part in path.relative_to(SRC).parts[:-1]}
+    assert folders & vague == set()
+
+
+def test_error_codes_are_unique():
+    codes = Counter(
+        node.value.value
+        for tree in TREES.values()
+        for cls in ast.walk(tree)
+        if isinstance(cls, ast.ClassDef)
+        for node in cls.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and "code" in [dotted(t) for t in getattr(node, "targets", [getattr(node, "target", None)])]
+    )
+    assert codes["bathysphere_error"] == 1
+    assert [code for code, times in codes.items() if times > 1] == []
+
+
+# ── borders ──
+
+
+def test_only_the_harness_s_build_calls_deepagents_factory():
+    factory = {"deepagents.create_deep_agent", "deepagents.graph.create_deep_agent"}
+    assert [place(path) for path in MODULES if uses(path) & factory] == ["harness/build.py"]
+
+
+READS_THE_ENVIRONMENT = {"os.environ", "os.getenv", "os.environb", "os.putenv", "environ", "getenv"}
+READS_THE_CLOCK = {
+    "time.time",
+    "time.time_ns",
+    "datetime.now",
+    "datetime.utcnow",
+    "datetime.today",
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "date.today",
+    "datetime.date.today",
+}
+
+
+def test_nothing_below_the_edge_reads_the_environment():
+    found = {place(path): uses(path) & READS_THE_ENVIRONMENT for path in below_the_edge()}
+    assert {path for path, names in found.items() if names} == set()
+
+
+def test_nothing_below_the_edge_reads_the_clock_but_the_clock():
+    found = {place(path): uses(path) & READS_THE_CLOCK for path in below_the_edge()}
+    assert {path for path, names in found.items() if names} == {"core/clock.py"}
+
+
+def calls_in(path: Path) -> set[str]:
+    return {dotted(node.func) for node in ast.walk(TREES[path]) if isinstance(node, ast.Call)}
+
+
+def test_nothing_below_the_edge_makes_settings():
+    makes = re.compile(r"(^|\.)\w+Settings$|\.from_environment$")
+    found = {place(path) for path in below_the_edge() if any(map(makes.search, calls_in(path)))}
+    assert found == set()
+
+
+# ── broad excepts ──
+
+SWALLOWS_EVERYTHING: dict[str, int] = {
+    "cli/doctor.py": 1,
+    "cli/main.py": 1,
+    "cli/talk/session.py": 1,
+    "engine/execution.py": 1,
+    "middleware/limits.py": 1,
+}
+"""Handlers that catch everything and do not always raise again. Numbers may only go down."""
+
+
+def broad_handlers(path: Path) -> list[ast.ExceptHandler]:
+    return [
+        node
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or dotted(node.type) in {"Exception", "BaseException"})
+    ]
+
+
+def test_what_swallows_every_exception_is_counted_and_only_gets_fewer():
+    found = {
+        place(path): count
+        for path in MODULES
+        if (count := sum(not isinstance(h.body[-1], ast.Raise) for h in broad_handlers(path)))
+    }
+    assert found == SWALLOWS_EVERYTHING
+
+
+def test_a_silenced_rule_has_a_reason():
+    silenced = re.compile(r"#\s*noqa(?!: [A-Z]+\d+(, [A-Z]+\d+)*(  # \S+|$))")
+    blind = re.compile(r"# noqa: BLE001(?!  # \S)")
+    wrong = [
+        f"{place(path)}:{number}"
+        for path in MODULES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if silenced.search(line) or blind.search(line)
+    ]
+    assert wrong == []
+
+
+# ── the public door ──
+
+IMPORT_EACH = """
+import importlib, sys
+package = importlib.import_module(sys.argv[1])
+assert not {"langgraph", "langchain", "deepagents"} & set(sys.modules), "work at import"
+for name in sorted(package.__all__, reverse=sys.argv[2] == "backwards"):
+    assert getattr(package, name) is not None, name
+"""
+
+
+@pytest.mark.parametrize("order", ["forwards", "backwards"])
+@pytest.mark.parametrize("package", ["bathysphere", "bathysphere.testing"])
+def test_every_public_name_loads_in_a_fresh_interpreter(package, order):
+    command = [sys.executable, "-W", "error::ImportWarning", "-c", IMPORT_EACH, package, order]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_root_has_at_most_twenty_public_names():
+    import bathysphere
+
+    assert len(bathysphere.__all__) <= 20
+
+
+# ── what is shipped and how it is locked ──
+
+
+def test_the_newest_version_of_the_changelog_is_the_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## \[?(\d+\.\d+\.\d+)", changelog, re.MULTILINE)
+    assert newest
+    assert newest.group(1) == PYPROJECT["project"]["version"]
+
+
+@pytest.mark.parametrize("name", ["deepagents", "langgraph", "langchain"])
+def test_the_agent_stack_is_pinned_exactly(name):
+    [pin] = [d for d in PYPROJECT["project"]["dependencies"] if re.match(rf"{name}\b(?!-)", d)]
+    assert re.fullmatch(rf"{name}==\d+\.\d+\.\d+", pin)
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert f"\n{pin} " in lock
+
+
+def test_every_locked_requirement_has_hashes_and_there_is_no_other_line():
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    lines = [line for line in lock.splitlines() if line and not line.lstrip().startswith("#")]
+    pinned = re.compile(r"[a-z0-9._-]+(\[[a-z0-9,_-]+\])?==\S+( ; .+)? \\")
+    hashed = re.compile(r"    --hash=sha256:[0-9a-f]{64}( \\)?")
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        assert pinned.fullmatch(line) or hashed.fullmatch(line), line
+        if pinned.fullmatch(line):
+            assert hashed.fullmatch(following), f"no hash: {line}"
+    assert not (ROOT / "uv.lock").exists()
+
+
+def test_node_packages_are_locked_by_hash_without_addresses():
+    locks = [ROOT / name for name in repository_files() if name.endswith("package-lock.json")]
+    assert locks
+    for lock in locks:
+        packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+        assert [name for name, entry in packages.items() if "resolved" in entry] == []
+        assert all("integrity" in entry for name, entry in packages.items() if name)
+
+
+REGISTRY = re.compile(
+    "|".join(
+        (
+            r"pypi\." + "org",
+            r"python" + r"hosted\.org",
+            r"npm" + r"js\.(org|com)",
+            r"yarn" + r"pkg\.com",
+            r"--(extra-)?index" + r"-url\b",
+            r"^registry" + r"\s*=",
+        )
+    ),
+    re.MULTILINE,
+)
+"""Addresses of package registries; written in parts, so that this file has none."""
+
+
+def repository_files() -> list[str]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return sorted({name for name in listed.stdout.splitlines() if (ROOT / name).is_file()})
+
+
+def test_no_file_has_the_address_of_a_package_registry():
+    found = []
+    for name in repository_files():
+        text = (ROOT / name).read_text(encoding="utf-8", errors="ignore")
+        found += [f"{name}: {match.group()}" for match in REGISTRY.finditer(text)]
+    assert found == []
+
+
+# ── documents ──
+
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_says_why_and_when_to_look_again(path):
+    headings = re.findall(r"^## (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == ["Status", "Context", "Decision", "Consequences", "Revisit when"]
+
+
+def test_decisions_are_numbered_without_a_gap():
+    assert [path.name[:4] for path in DECISIONS] == [f"{n + 1:04}" for n in range(len(DECISIONS))]
+    assert len(DECISIONS) >= 4
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_a_map_stays_short_enough_to_read(name):
+    assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= 150

@@ -1,0 +1,175 @@
+"""The installed command in processes of its own: pipes, one message, a terminal with Ctrl-C."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = str(Path(sys.executable).parent / "bathysphere")
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def environment(**more):
+    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG", "VIRTUAL_ENV"}}
+    return kept | {"BATHYSPHERE_MODEL_DEMO_PAUSE_S": "0", "PYTHONUTF8": "1"} | more
+
+
+def bathysphere(*args, typed="", **more):
+    return subprocess.run(
+        [COMMAND, *args],
+        input=typed,
+        capture_output=True,
+        text=True,
+        env=environment(**more),
+        timeout=50,
+    )
+
+
+def test_the_tour_through_a_pipe_with_an_approval():
+    shown = bathysphere("chat", typed="Hello\nSort my photos\na\n")
+    assert shown.returncode == 0
+    assert shown.stderr == ""
+    assert shown.stdout.startswith(
+        "simple on demo:tour. Ctrl-C stops the agent, Ctrl-D leaves.\n"
+        "No model is set up, so a scripted tour answers; `bathysphere models` shows more.\n"
+    )
+    assert "    - Your answer goes here.\n    + Your answer: Sort my photos\n" in shown.stdout
+    assert shown.stdout.count("needs your approval") == 1
+    assert "    ✓ Change the note, if you allow it\n" in shown.stdout
+    assert "\x1b" not in shown.stdout
+
+
+def test_one_message_prints_the_answer_and_leaves():
+    shown = bathysphere("chat", "simple", "--message", "Hello", "--model", "demo:tour")
+    assert shown.returncode == 0
+    assert shown.stdout.startswith("Welcome aboard.")
+    assert "Nobody is there to answer. State your assumption and go on." in shown.stdout
+    assert "7 model calls · 5 tool calls" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["chat", "nobody"], "hint: choose simple"),
+        (["chat", "--model", "nonsense"], "hint: write provider:name"),
+        (["chat", "--model", "anthropic:claude-sonnet-4-6"], "hint: set ANTHROPIC_API_KEY"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence_with_a_hint(args, hint):
+    shown = bathysphere(*args)
+    assert shown.returncode == 1
+    assert shown.stderr.startswith("error: ")
+    assert hint in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_a_model_server_that_is_not_there_does_not_end_the_talk():
+    where = {"OLLAMA_BASE_URL": "http://127.0.0.1:9", "BATHYSPHERE_MODEL_RETRIES": "0"}
+    shown = bathysphere("chat", "--model", "ollama:qwen3", typed="Hello\nStill?\n", **where)
+    assert shown.returncode == 0
+    assert shown.stdout.count("error: ollama:qwen3 cannot be reached") == 2
+    assert bathysphere("chat", "--model", "ollama:qwen3", "--message", "Hello", **where).returncode
+
+
+class Terminal:
+    """A terminal with the command in it."""
+
+    def __init__(self, *args, **more):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(COMMAND, [COMMAND, *args], environment(TERM="xterm-256color", **more))
+        self.text = ""
+
+    def until(self, words, seconds=30):
+        """Read until the screen shows `words` after what was asked for before."""
+        end = time.monotonic() + seconds
+        while words not in self.text:
+            if time.monotonic() > end:
+                raise AssertionError(f"{words!r} did not come: {self.text!r}")
+            if select.select([self.fd], [], [], 0.1)[0]:
+                self.text += COLOURS.sub("", os.read(self.fd, 4096).decode(errors="replace"))
+        before, _, self.text = self.text.partition(words)
+        return before
+
+    def press(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def exit_code(self):
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def close(self):
+        os.close(self.fd)
+
+
+@pytest.fixture
+def terminal():
+    opened = []
+
+    def open_it(*args, **more):
+        opened.append(Terminal(*args, **more))
+        return opened[-1]
+
+    yield open_it
+    for one in opened:
+        try:
+            os.kill(one.pid, signal.SIGKILL)
+            os.waitpid(one.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        one.close()
+
+
+def test_in_a_terminal_ctrl_c_stops_the_run_and_a_second_one_leaves(terminal):
+    talk = terminal("chat", BATHYSPHERE_MODEL_DEMO_PAUSE_S="0.05")
+    talk.until("you > ")
+    talk.press("Hello\r")
+    talk.until("Welcome")
+    talk.press("\x03")
+    assert "What would you like" not in talk.until("Stopped.")
+    talk.until("you > ")
+    time.sleep(0.3)  # readline misses a signal between its prompt and its wait; people are slower
+    talk.press("\x03")
+    assert talk.exit_code() == 130
+
+
+def test_in_a_terminal_a_change_is_edited_and_ctrl_d_leaves(terminal):
+    talk = terminal("chat")
+    talk.until("you > ")
+    talk.press("Hello\r")
+    talk.until("your answer > ")
+    talk.press("Sort my photos\r")
+    talk.until("respond (s) > ")
+    talk.press("e\r")
+    talk.until("file_path [/tour/notes.md] > ")
+    talk.press("\r")
+    talk.until("old_string [Your answer goes here.] > ")
+    talk.press("\r")
+    talk.until("new_string [Your answer: Sort my photos] > ")
+    talk.press("Later.\r")
+    talk.until("approved with your changes")
+    talk.until("That was the tour.")
+    talk.until("you > ")
+    talk.press("\x04")
+    assert talk.exit_code() == 0
+
+
+def test_in_a_terminal_an_editor_is_used_if_there_is_one(terminal, tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i \'s/Your answer: .*"/Edited"/\' "$1"\n')
+    editor.chmod(0o700)
+    talk = terminal("chat", EDITOR=str(editor))
+    talk.until("you > ")
+    talk.press("Hello\r")
+    talk.until("your answer > ")
+    talk.press("Sort my photos\r")
+    talk.until("respond (s) > ")
+    talk.press("e\r")
+    talk.until("approved with your changes")
+    talk.until("That was the tour.")

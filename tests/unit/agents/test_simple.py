@@ -1,0 +1,155 @@
+"""The simple agent: what its model sees, and what waits for the person."""
+
+import difflib
+import json
+import os
+from pathlib import Path
+
+import pytest
+from deepagents.backends import FilesystemBackend
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from bathysphere.agents.simple import SimpleConfig, spec
+from bathysphere.core.usage import Limits, total
+from bathysphere.harness.build import build
+from bathysphere.models.reliability import reliability
+from bathysphere.models.resolve import Models
+from bathysphere.models.settings import ModelSettings
+from bathysphere.testing import ScriptedChatModel, calls, says, together
+
+SNAPSHOTS = Path(__file__).parents[2] / "snapshots" / "simple"
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+def models_of(model):
+    return Models(main=model, subagent=model, summary=model, audit=model)
+
+
+def simple_with(model, **extra):
+    return build(spec(models=models_of(model), **extra), checkpointer=InMemorySaver())
+
+
+def check_snapshot(name, text):
+    """Compare with the stored text; with UPDATE_SNAPSHOTS=1 store it instead."""
+    path = SNAPSHOTS / name
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(text, encoding="utf-8")
+    stored = path.read_text(encoding="utf-8") if path.exists() else ""
+    diff = difflib.unified_diff(
+        stored.splitlines(), text.splitlines(), "stored", "now", lineterm=""
+    )
+    assert stored == text, "\n".join(
+        [f"{path.name} changed; if that is meant: UPDATE_SNAPSHOTS=1 pytest {__file__}", *diff]
+    )
+
+
+@pytest.fixture
+async def asked():
+    """The model of an agent that was asked one thing."""
+    model = ScriptedChatModel(script=[says("Hello.")])
+    await simple_with(model).ainvoke({"messages": [("user", "Hi")]}, THREAD)
+    model.assert_done()
+    return model
+
+
+async def test_the_model_reads_this_prompt(asked):
+    check_snapshot("system_prompt.md", asked.requests[0][0].text + "\n")
+
+
+async def test_the_model_sees_these_tools(asked):
+    schemas = sorted(asked.tool_schemas(0), key=lambda tool: tool["function"]["name"])
+    check_snapshot("tools.json", json.dumps(schemas, indent=2, sort_keys=True) + "\n")
+
+
+def test_the_stack_is_this():
+    layers = reliability(ModelSettings.model_construct())
+    described = spec(models=models_of(ScriptedChatModel()), reliability=layers).describe()
+    check_snapshot("stack.txt", described + "\n")
+
+
+async def test_a_snapshot_that_differs_shows_the_difference(monkeypatch):
+    monkeypatch.delenv("UPDATE_SNAPSHOTS", raising=False)
+    stored = (SNAPSHOTS / "system_prompt.md").read_text(encoding="utf-8")
+    with pytest.raises(AssertionError, match="UPDATE_SNAPSHOTS=1") as caught:
+        check_snapshot("system_prompt.md", stored.replace("careful", "careless"))
+    assert "+You are a careless assistant" in str(caught.value)
+
+
+async def test_a_new_file_needs_no_approval_and_a_change_waits_for_it():
+    change = {"file_path": "/a.md", "old_string": "one", "new_string": "two"}
+    model = ScriptedChatModel(
+        script=[
+            calls("write_file", file_path="/a.md", content="one"),
+            together(calls("edit_file", change, id="c1"), calls("read_file", file_path="/a.md")),
+            says("Changed."),
+        ]
+    )
+    agent = simple_with(model)
+    paused = await agent.ainvoke({"messages": [("user", "Go")]}, THREAD)
+    (interrupt,) = paused["__interrupt__"]
+    assert interrupt.value["type"] == "tool_approval"
+    assert interrupt.value["args"] == change
+    assert paused["files"]["/a.md"]["content"] == "one"
+
+    final = await agent.ainvoke(Command(resume={interrupt.id: {"type": "approve"}}), THREAD)
+    assert final["files"]["/a.md"]["content"] == "two"
+    model.assert_done()
+
+
+@pytest.mark.parametrize("again", ["/a.md", "a.md", "/./a.md"])
+async def test_writing_over_a_file_waits_and_a_rejection_keeps_the_file(again):
+    model = ScriptedChatModel(
+        script=[
+            calls("write_file", file_path="/a.md", content="one"),
+            calls("write_file", file_path=again, content="two"),
+            says("Left as it was."),
+        ]
+    )
+    agent = simple_with(model)
+    paused = await agent.ainvoke({"messages": [("user", "Go")]}, THREAD)
+    (interrupt,) = paused["__interrupt__"]
+    assert interrupt.value["args"]["content"] == "two"
+    final = await agent.ainvoke(Command(resume={interrupt.id: {"type": "reject"}}), THREAD)
+    assert final["files"]["/a.md"]["content"] == "one"
+
+
+async def test_in_files_that_are_not_its_own_every_write_waits(tmp_path):
+    model = ScriptedChatModel(script=[calls("write_file", file_path="/new.md", content="one")])
+    agent = simple_with(model, backend=FilesystemBackend(root_dir=tmp_path, virtual_mode=True))
+    paused = await agent.ainvoke({"messages": [("user", "Go")]}, THREAD)
+    assert paused["__interrupt__"][0].value["name"] == "write_file"
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_helper_needs_approval_too_and_works_with_the_subagent_model():
+    main = ScriptedChatModel(
+        script=[
+            calls("task", description="Tidy up.", subagent_type="general-purpose"),
+            says("Not tidied."),
+        ]
+    )
+    helper = ScriptedChatModel(script=[calls("delete", file_path="/a.md"), says("I may not.")])
+    agent = build(
+        spec(models=Models(main=main, subagent=helper, summary=main, audit=main)),
+        checkpointer=InMemorySaver(),
+    )
+    paused = await agent.ainvoke({"messages": [("user", "Go")]}, THREAD)
+    (interrupt,) = paused["__interrupt__"]
+    assert interrupt.value["name"] == "delete"
+    answer = {interrupt.id: {"type": "reject", "message": "Keep it."}}
+    final = await agent.ainvoke(Command(resume=answer), THREAD)
+    assert final["messages"][-1].text == "Not tidied."
+    assert "Keep it." in helper.requests[1][-1].text
+    main.assert_done()
+    helper.assert_done()
+
+
+async def test_a_deployment_can_change_what_is_gated_and_the_limits():
+    model = ScriptedChatModel(script=[calls("delete", file_path="/a.md")])
+    config = SimpleConfig(approvals=(), limits=Limits(model_calls=1))
+    agent = simple_with(model, config=config)
+    final = await agent.ainvoke({"messages": [("user", "Go")]}, THREAD)
+    assert "__interrupt__" not in final
+    assert total(final["usage"]).stopped == {"limit": "model_calls", "max": 1}
+    model.assert_done()

@@ -1,0 +1,113 @@
+"""`bathysphere doctor`: what it finds, and when that is a failure."""
+
+import importlib.metadata
+import socket
+import threading
+
+import pytest
+
+from bathysphere.cli import doctor
+from bathysphere.cli.main import main
+
+VARIABLES = (
+    "BATHYSPHERE_MODEL_MAIN",
+    "BATHYSPHERE_DATABASE_URL",
+    "BATHYSPHERE_REDIS_URL",
+    "DEEPAGENTS_MODEL_PROVIDER",
+    "OLLAMA_MODEL_NAME",
+    "LM_STUDIO_MODEL_NAME",
+    "ANTHROPIC_API_KEY",
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def findings(look):
+    return {finding.what: finding for finding in look()}
+
+
+def test_a_fresh_machine_is_in_order(capsys):
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert "ok       main: demo:tour" in shown
+    assert "info     PostgreSQL: not configured" in shown
+    assert "problem" not in shown
+
+
+def test_a_configured_model_that_cannot_be_used_is_a_problem(monkeypatch, capsys):
+    monkeypatch.setenv("BATHYSPHERE_MODEL_MAIN", "anthropic:claude-sonnet-4-6")
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("problem  ") == 1  # the other roles have the same model
+    assert "fix: set ANTHROPIC_API_KEY" in shown
+
+
+def test_settings_that_cannot_be_read_are_a_problem(monkeypatch, capsys):
+    monkeypatch.setenv("BATHYSPHERE_MODEL_RETRIES", "many")
+    assert main(["doctor"]) == 1
+    assert "BATHYSPHERE_MODEL_RETRIES cannot be used" in capsys.readouterr().out
+
+
+def test_services_that_do_not_answer_are_problems_and_no_password_is_shown(monkeypatch, capsys):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("BATHYSPHERE_DATABASE_URL", f"postgresql://me:hush@127.0.0.1:{port}/x")
+    monkeypatch.setenv("BATHYSPHERE_REDIS_URL", f"redis://:hush@127.0.0.1:{port}")
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert "problem  PostgreSQL: " in shown
+    assert "problem  Redis: " in shown
+    assert "fix: start it, or correct BATHYSPHERE_REDIS_URL" in shown
+    assert "hush" not in shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (b"+PONG\r\n", "ok"),
+        (b"-NOAUTH Authentication required.\r\n", "ok"),
+        (b"HTTP/1.1", "problem"),
+    ],
+)
+def test_what_answers_must_be_redis(monkeypatch, answer, state):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(64)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = server.getsockname()[1]
+        monkeypatch.setenv("BATHYSPHERE_REDIS_URL", f"redis://127.0.0.1:{port}")
+        _, redis = doctor._services()
+        thread.join()
+    assert redis.state == state
+
+
+def test_another_version_of_the_stack_is_a_problem_with_its_fix(monkeypatch):
+    real = importlib.metadata.version
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda name: "9.9" if name == "langgraph" else real(name)
+    )
+    (finding,) = [f for f in doctor._packages() if f.state == "problem"]
+    assert finding.what.startswith("langgraph 9.9, but ")
+    assert finding.fix.startswith('pip install "langgraph==')
+
+
+def test_a_missing_extra_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(doctor, "_is_installed", lambda name: name != "langchain-ollama")
+    missing = [finding for finding in doctor._extras() if finding.state == "missing"]
+    assert [(m.what, m.fix) for m in missing] == [
+        (
+            "ollama (no langchain-ollama)",
+            'if you need it: pip install "bathysphere[ollama]"',
+        )
+    ]
