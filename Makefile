@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit docs wheel check bench-loop bench-growth clean
+.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-loop bench-growth clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -34,6 +34,10 @@ test-unit: ## Run the tests that need no service, no Node and no model
 	$(RUN)/pytest tests/unit tests/architecture tests/features tests/docs
 
 check: lint types imports test ## What CI runs: lint, types, imports, every test
+
+faults-engine: ## Seeded faults against real workers, PostgreSQL and Redis; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/faults/engine_campaign.py --schedules $(or $(SCHEDULES),300) --seed $(or $(SEED),1)
 
 bench-loop: ## CPU per iteration beside create_agent and create_deep_agent; last line is JSON
 	$(PY) benchmarks/speed/loop.py

@@ -163,7 +163,7 @@ def _service(name: str, variable: str, url: str | None, ask: Callable[[str], str
         return Finding("ok", f"{name} at {where}: {ask(url)}")
     except ImportError:
         return Finding(
-            "problem", f"{name}: its client is missing", 'pip install "bathysphere[postgres]"'
+            "problem", f"{name}: its client is missing", 'pip install "bathysphere[engine]"'
         )
     except Exception as error:  # noqa: BLE001  # whatever a client raises is the finding
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]

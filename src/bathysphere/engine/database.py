@@ -1,0 +1,54 @@
+"""The one connection pool of a process, set up for what the engine does with it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+
+Connection = AsyncConnection[DictRow]
+Pool = AsyncConnectionPool[Connection]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Database:
+    """Where PostgreSQL is and how to speak to it.
+
+    `prepare_threshold=None` turns server-side prepared statements off, which PgBouncer in
+    transaction mode needs. `listen_url` is then an address that reaches PostgreSQL itself, because
+    LISTEN belongs to a session; without it workers poll.
+    """
+
+    url: str
+    min_size: int = 1
+    max_size: int = 10
+    prepare_threshold: int | None = 5
+    listen_url: str | None = None
+
+
+@asynccontextmanager
+async def open_pool(database: Database) -> AsyncIterator[Pool]:
+    """A pool of autocommitting connections that give rows as dictionaries."""
+
+    async def configure(connection: AsyncConnection[Any]) -> None:
+        # Not among the connection's arguments: Procrastinate adds `autocommit` there itself.
+        await connection.set_autocommit(True)
+        connection.prepare_threshold = database.prepare_threshold
+
+    pool: Pool = AsyncConnectionPool(
+        database.url,
+        min_size=database.min_size,
+        max_size=database.max_size,
+        kwargs={"row_factory": dict_row},
+        configure=configure,
+        open=False,
+        timeout=30,
+    )
+    await pool.open(wait=True, timeout=30)
+    try:
+        yield pool
+    finally:
+        await pool.close()

@@ -1,0 +1,182 @@
+"""Fenced checkpoints: a superseded attempt cannot write.
+
+`FencedSaver` is LangGraph's PostgreSQL saver for one attempt. Each write is one statement that
+first takes a share lock on the run's row, asking for this attempt's token, and writes only what
+that lock lets through. Taking the run over changes the token, so it waits for a write in flight
+and makes every later one miss. One statement also means that a worker stopped in the middle of
+sending cannot leave a lock behind.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_serializable_checkpoint_metadata,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from psycopg import OperationalError
+from psycopg.types.json import Jsonb
+from typing_extensions import override
+
+from bathysphere.engine.database import Pool
+from bathysphere.engine.errors import Superseded
+
+_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds between tries when PostgreSQL is away
+
+
+class FencedSaver(AsyncPostgresSaver):
+    """The checkpoints of a thread, writable as long as this attempt holds the run."""
+
+    def __init__(
+        self, pool: Pool, *, run_id: UUID, token: int, serde: SerializerProtocol | None = None
+    ) -> None:
+        super().__init__(pool, serde=serde)
+        self._pool = pool
+        self._run_id = run_id
+        self._token = token
+
+    @override
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        place = config["configurable"]
+        inline, stored = _split(checkpoint["channel_values"])
+        versions = {name: v for name, v in new_versions.items() if name in stored}
+        # Not in a thread, as upstream does: the serializer holds the interpreter's lock anyway.
+        blobs = self._dump_blobs(place["thread_id"], place["checkpoint_ns"], stored, versions)
+        await self._write(
+            _PUT,
+            {
+                "thread": place["thread_id"],
+                "ns": place["checkpoint_ns"],
+                "id": checkpoint["id"],
+                "parent": place.get("checkpoint_id"),
+                "checkpoint": Jsonb({**checkpoint, "channel_values": inline}),
+                "metadata": Jsonb(get_serializable_checkpoint_metadata(config, metadata)),
+                "channels": [blob[2] for blob in blobs],
+                "versions": [blob[3] for blob in blobs],
+                "types": [blob[4] for blob in blobs],
+                "blobs": [blob[5] for blob in blobs],
+            },
+        )
+        return {
+            "configurable": {
+                "thread_id": place["thread_id"],
+                "checkpoint_ns": place["checkpoint_ns"],
+                "checkpoint_id": checkpoint["id"],
+            }
+        }
+
+    @override
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        place = config["configurable"]
+        replaces = all(channel in WRITES_IDX_MAP for channel, _ in writes)
+        rows = self._dump_writes(
+            place["thread_id"],
+            place["checkpoint_ns"],
+            place["checkpoint_id"],
+            task_id,
+            task_path,
+            writes,
+        )
+        # One row an index: a statement may not touch a row twice.
+        last = list({row[5]: row for row in rows}.values())
+        await self._write(
+            _REPLACE_WRITES if replaces else _ADD_WRITES,
+            {
+                "thread": place["thread_id"],
+                "ns": place["checkpoint_ns"],
+                "id": place["checkpoint_id"],
+                "task": task_id,
+                "path": task_path,
+                "indexes": [row[5] for row in last],
+                "channels": [row[6] for row in last],
+                "types": [row[7] for row in last],
+                "blobs": [row[8] for row in last],
+            },
+        )
+
+    async def _write(self, statement: bytes, values: dict[str, Any]) -> None:
+        fence = {"run": self._run_id, "token": self._token}
+        for pause in (*_PAUSES, None):
+            try:
+                async with self._pool.connection() as connection:
+                    cursor = await connection.execute(statement, {**values, **fence}, binary=True)
+                    passed = await cursor.fetchone()
+            except OperationalError:
+                # Writing the same again changes nothing, so a lost connection is no lost step.
+                if pause is None:
+                    raise
+                await asyncio.sleep(pause)
+                continue
+            if passed is None:
+                raise Superseded(f"run {self._run_id} was taken over: this attempt may not write")
+            return
+
+
+def _split(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    # As upstream stores them: scalars inside the checkpoint, everything else as a blob.
+    inline: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, _DeltaSnapshot):
+            stored[name] = value
+            inline[name] = True
+        elif value is None or isinstance(value, str | int | float | bool):
+            inline[name] = value
+        else:
+            stored[name] = value
+    return inline, stored
+
+
+_FENCE = """
+WITH fence AS MATERIALIZED (
+    SELECT 1 FROM engine.runs WHERE run_id = %(run)s AND token = %(token)s FOR SHARE
+)"""
+_PUT = f"""{_FENCE}, blobs AS (
+    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT %(thread)s, %(ns)s, b.channel, b.version, b.type, b.blob
+      FROM fence, unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[],
+                         %(blobs)s::bytea[]) AS b (channel, version, type, blob)
+    ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
+), saved AS (
+    INSERT INTO checkpoints
+           (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+    SELECT %(thread)s, %(ns)s, %(id)s, %(parent)s, %(checkpoint)s, %(metadata)s FROM fence
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
+       SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
+)
+SELECT 1 FROM fence
+""".encode()  # noqa: S608  # our own constant
+_WRITES = f"""{_FENCE}, saved AS (
+    INSERT INTO checkpoint_writes
+           (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    SELECT %(thread)s, %(ns)s, %(id)s, %(task)s, %(path)s, w.idx, w.channel, w.type, w.blob
+      FROM fence, unnest(%(indexes)s::int[], %(channels)s::text[], %(types)s::text[],
+                         %(blobs)s::bytea[]) AS w (idx, channel, type, blob)
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO """  # noqa: S608  # ours
+_ADD_WRITES = f"{_WRITES} NOTHING) SELECT 1 FROM fence".encode()  # noqa: S608  # ours
+_REPLACE_WRITES = f"""{_WRITES} UPDATE
+       SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
+)
+SELECT 1 FROM fence
+""".encode()  # noqa: S608  # ours

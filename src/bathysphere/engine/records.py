@@ -1,0 +1,137 @@
+"""The engine's nouns: who owns what, what a run is asked to do, what became of it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Self
+from uuid import UUID
+
+RunStatus = Literal["pending", "running", "success", "error", "interrupted", "timeout", "cancelled"]
+ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
+Strategy = Literal["reject", "enqueue", "interrupt", "rollback"]
+CancelAction = Literal["interrupt", "rollback"]
+Mode = Literal["values", "updates", "messages", "custom", "tools", "checkpoints", "tasks"]
+
+MODES: tuple[Mode, ...] = ("values", "updates", "messages", "custom", "tools", "checkpoints")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Owner:
+    """Whom a row belongs to. Comes from the authenticated identity, never from a request's body."""
+
+    tenant: str
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Work:
+    """What a run is asked to do: an input, or answers to interrupts by their ids.
+
+    There is no `configurable` here: LangGraph stores it in plain text, so the worker makes it
+    itself, and what a graph must know of its caller goes into `context`.
+    """
+
+    input: Any = None
+    resume: Mapping[str, Any] | None = None
+    update: Any = None
+    goto: tuple[str, ...] = ()
+    checkpoint_id: str | None = None
+    recursion_limit: int = 1000
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    modes: tuple[Mode, ...] = MODES
+
+    @property
+    def is_command(self) -> bool:
+        """Whether the run goes on with a step instead of starting with an input."""
+        return self.resume is not None or self.update is not None or bool(self.goto)
+
+    def to_json(self) -> dict[str, Any]:
+        """The row's form."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The row's form, read back."""
+        values = dict(data)
+        return cls(**{**values, "goto": tuple(values["goto"]), "modes": tuple(values["modes"])})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thread:
+    """A conversation: the unit that runs are ordered by."""
+
+    thread_id: UUID
+    owner: Owner
+    status: ThreadStatus
+    metadata: Mapping[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """From a row of `engine.threads`."""
+        return cls(
+            thread_id=row["thread_id"],
+            owner=Owner(tenant=row["tenant"], user=row["owner"]),
+            status=row["status"],
+            metadata=row["metadata"],
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """One request to a graph on a thread, and what became of it."""
+
+    run_id: UUID
+    thread_id: UUID
+    owner: Owner
+    graph: str
+    work: Work
+    status: RunStatus
+    cancel: CancelAction | None
+    attempt: int
+    strikes: int
+    token: int | None
+    seq: int
+    tag: int
+    job_id: int | None
+    error: Mapping[str, Any] | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.status not in ("pending", "running")
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """From a row of `engine.runs`."""
+        values = {name: row[name] for name in _PLAIN}
+        return cls(
+            owner=Owner(tenant=row["tenant"], user=row["owner"]),
+            work=Work.from_json(row["work"]),
+            **values,
+        )
+
+
+_PLAIN = (
+    "run_id",
+    "thread_id",
+    "graph",
+    "status",
+    "cancel",
+    "attempt",
+    "strikes",
+    "token",
+    "seq",
+    "tag",
+    "job_id",
+    "error",
+    "created_at",
+    "started_at",
+    "finished_at",
+)

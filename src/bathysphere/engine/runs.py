@@ -1,0 +1,309 @@
+"""Runs, as those who ask for them see them: create, look up, cancel.
+
+Every decision about a thread's runs is taken under a lock on the thread's row, so ten requests at
+once are ten requests one after the other. Creating is idempotent by run id.
+"""
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from psycopg.types.json import Jsonb
+
+from bathysphere.core.clock import Clock, SystemClock
+from bathysphere.core.errors import UpstreamError
+from bathysphere.engine.database import Connection, Pool
+from bathysphere.engine.errors import RunIdTaken, RunNotFound, ThreadBusy, ThreadNotFound
+from bathysphere.engine.events import Event, EventLog
+from bathysphere.engine.queue import Queue
+from bathysphere.engine.records import CancelAction, Owner, Run, RunStatus, Strategy, Work
+from bathysphere.engine.rollback import roll_back
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewRun:
+    """A request for a run; the run id may be the client's, so that it can ask twice."""
+
+    thread_id: UUID
+    graph: str
+    work: Work
+    strategy: Strategy = "enqueue"
+    run_id: UUID = field(default_factory=uuid4)
+    creates_thread: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A run that ended here and not in a worker."""
+
+    run: Run
+    error: dict[str, str]
+
+
+class Created(NamedTuple):
+    """A run, and whether this request made it."""
+
+    run: Run
+    is_new: bool
+
+
+class Runs:
+    """The runs of all threads."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        queue: Queue,
+        *,
+        log: EventLog | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._pool = pool
+        self._queue = queue
+        self._log = log
+        self._clock = clock or SystemClock()
+
+    async def create(self, new: NewRun, *, owner: Owner) -> Created:
+        """Put a run on a thread, as its strategy says when the thread already has one.
+
+        Raises:
+            ThreadNotFound: The thread is missing, or is not this owner's.
+            ThreadBusy: The thread has a run and the strategy is `reject`.
+            RunIdTaken: The run id names a run of another thread or owner.
+        """
+        async with self._pool.connection() as connection, connection.transaction():
+            created, ended = await self._create(connection, new, owner)
+        await self._announce(ended)
+        return created
+
+    async def enqueue(self, connection: Connection, new: NewRun, *, owner: Owner) -> Run:
+        """Put a run behind the thread's others, within the caller's transaction."""
+        behind = replace(new, strategy="enqueue")
+        created, _ = await self._create(connection, behind, owner)
+        return created.run
+
+    async def _create(
+        self, connection: Connection, new: NewRun, owner: Owner
+    ) -> tuple[Created, list[_Ended]]:
+        if new.creates_thread:
+            await connection.execute(
+                "INSERT INTO engine.threads (thread_id, tenant, owner) VALUES (%s, %s, %s)"
+                " ON CONFLICT DO NOTHING",
+                (new.thread_id, owner.tenant, owner.user),
+            )
+        await lock_thread(connection, new.thread_id, owner=owner)
+        if (known := await self._known(connection, new, owner)) is not None:
+            return Created(known, is_new=False), []
+        ended = await self._make_way(connection, new)
+        return Created(await self._insert(connection, new, owner), is_new=True), ended
+
+    async def get(self, run_id: UUID, *, owner: Owner) -> Run:
+        """One run."""
+        async with self._pool.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT * FROM engine.runs WHERE run_id = %s AND tenant = %s AND owner = %s",
+                    (run_id, owner.tenant, owner.user),
+                )
+            ).fetchone()
+        if row is None:
+            raise RunNotFound(f"no run {run_id}")
+        return Run.from_row(row)
+
+    async def of_thread(
+        self, thread_id: UUID, *, owner: Owner, limit: int = 100, offset: int = 0
+    ) -> list[Run]:
+        """A thread's runs, newest first."""
+        async with self._pool.connection() as connection:
+            rows = await (
+                await connection.execute(
+                    "SELECT * FROM engine.runs"
+                    " WHERE thread_id = %s AND tenant = %s AND owner = %s"
+                    " ORDER BY seq DESC LIMIT %s OFFSET %s",
+                    (thread_id, owner.tenant, owner.user, limit, offset),
+                )
+            ).fetchall()
+        return [Run.from_row(row) for row in rows]
+
+    async def cancel(
+        self, run_id: UUID, *, owner: Owner, action: CancelAction = "interrupt"
+    ) -> RunStatus:
+        """Stop a run, keeping what it did or undoing it; return the status it has now.
+
+        A run that waits ends at once. One that runs is asked to stop and ends soon after; one that
+        is over stays as it is.
+        """
+        thread_id = (await self.get(run_id, owner=owner)).thread_id
+        async with self._pool.connection() as connection, connection.transaction():
+            await lock_thread(connection, thread_id, owner=owner)
+            active = await self._active(connection, thread_id)
+            mine = [run for run in active if run.run_id == run_id]
+            ended = await self._stop(connection, mine, action, error=CANCELLED)
+            await settle_thread(connection, thread_id)
+        await self._announce(ended)
+        return (await self.get(run_id, owner=owner)).status
+
+    async def _known(self, connection: Connection, new: NewRun, owner: Owner) -> Run | None:
+        row = await (
+            await connection.execute("SELECT * FROM engine.runs WHERE run_id = %s", (new.run_id,))
+        ).fetchone()
+        if row is None:
+            return None
+        run = Run.from_row(row)
+        if (run.owner, run.thread_id) != (owner, new.thread_id):
+            raise RunIdTaken(f"run id {new.run_id} is in use", hint="send a fresh run id")
+        return run
+
+    async def _make_way(self, connection: Connection, new: NewRun) -> list[_Ended]:
+        if new.strategy == "enqueue":
+            return []
+        active = await self._active(connection, new.thread_id)
+        if active and new.strategy == "reject":
+            raise ThreadBusy(
+                f"thread {new.thread_id} has a run",
+                hint="wait for it, or send the strategy enqueue, interrupt or rollback",
+            )
+        action: CancelAction = "rollback" if new.strategy == "rollback" else "interrupt"
+        return await self._stop(connection, active, action, error=REPLACED)
+
+    async def _active(self, connection: Connection, thread_id: UUID) -> list[Run]:
+        rows = await (
+            await connection.execute(
+                "SELECT * FROM engine.runs"
+                " WHERE thread_id = %s AND status IN ('pending', 'running')"
+                " ORDER BY seq FOR UPDATE",
+                (thread_id,),
+            )
+        ).fetchall()
+        return [Run.from_row(row) for row in rows]
+
+    async def _stop(
+        self,
+        connection: Connection,
+        runs: list[Run],
+        action: CancelAction,
+        *,
+        error: dict[str, str],
+    ) -> list[_Ended]:
+        """Stop runs; return those that ended at once."""
+        return [
+            _Ended(run, error)
+            for run in runs
+            if await self._stop_one(connection, run, action, error)
+        ]
+
+    async def _stop_one(
+        self, connection: Connection, run: Run, action: CancelAction, error: dict[str, str]
+    ) -> bool:
+        if run.status == "pending" and await self._queue.withdraw(connection, run.job_id):
+            if action == "rollback":
+                await roll_back(connection, run)
+            await connection.execute(
+                "UPDATE engine.runs SET status = 'cancelled', cancel = %s, error = %s,"
+                " token = NULL, finished_at = now() WHERE run_id = %s",
+                (action, Jsonb(error), run.run_id),
+            )
+            return True
+        # A worker has it, or is about to open it: the flag is what it looks at.
+        await connection.execute(
+            "UPDATE engine.runs SET cancel = %s, error = %s WHERE run_id = %s",
+            (action, Jsonb(error), run.run_id),
+        )
+        await self._queue.abort(connection, run.job_id)
+        return False
+
+    async def _announce(self, ended: list[_Ended]) -> None:
+        """Tell readers of runs that no worker will tell of."""
+        if self._log is None:
+            return
+        for one in ended:
+            event = Event(
+                channel="lifecycle",
+                run_id=str(one.run.run_id),
+                data={
+                    "event": "cancelled",
+                    "graph": one.run.graph,
+                    "status": "cancelled",
+                    "error": one.error,
+                },
+                attempt=one.run.attempt,
+                at=int(self._clock.now().timestamp() * 1000),
+            )
+            with contextlib.suppress(UpstreamError):
+                await self._log.append(one.run.thread_id, [event.encode()])
+
+    async def _insert(self, connection: Connection, new: NewRun, owner: Owner) -> Run:
+        values = {
+            "run": new.run_id,
+            "thread": new.thread_id,
+            "tenant": owner.tenant,
+            "owner": owner.user,
+            "graph": new.graph,
+            "work": Jsonb(new.work.to_json()),
+        }
+        row: Any = await (await connection.execute(_INSERT, values)).fetchone()
+        job_id = await self._queue.defer(
+            connection, run_id=new.run_id, lock=new.thread_id, tag=row["tag"]
+        )
+        await connection.execute(
+            "UPDATE engine.runs SET job_id = %s WHERE run_id = %s", (job_id, new.run_id)
+        )
+        await connection.execute(
+            "UPDATE engine.threads SET status = 'busy', updated_at = now() WHERE thread_id = %s",
+            (new.thread_id,),
+        )
+        return Run.from_row({**row, "job_id": job_id})
+
+
+CANCELLED = {"code": "cancelled", "message": "The run was cancelled."}
+REPLACED = {"code": "replaced", "message": "A newer run on this thread took its place."}
+
+
+async def lock_thread(connection: Connection, thread_id: UUID, *, owner: Owner) -> None:
+    """Hold the thread until the transaction ends; refuse one that is not this owner's."""
+    row = await (
+        await connection.execute(
+            "SELECT 1 FROM engine.threads WHERE thread_id = %s AND tenant = %s AND owner = %s"
+            " FOR UPDATE",
+            (thread_id, owner.tenant, owner.user),
+        )
+    ).fetchone()
+    if row is None:
+        raise ThreadNotFound(f"no thread {thread_id}")
+
+
+async def settle_thread(connection: Connection, thread_id: UUID) -> None:
+    """Give the thread the status its runs leave it in. The caller holds the thread."""
+    await connection.execute(_SETTLE, {"thread": thread_id})
+
+
+# Start-time fair queueing: a tenant's runs have rising tags, and a tenant that has nothing waiting
+# starts at the tag now being served, so it waits for one run and not for another tenant's backlog.
+_INSERT = """
+INSERT INTO engine.runs (run_id, thread_id, tenant, owner, graph, work, tag)
+SELECT %(run)s, %(thread)s, %(tenant)s, %(owner)s, %(graph)s, %(work)s, GREATEST(
+       COALESCE(
+           (SELECT max(tag) FROM engine.runs WHERE status = 'running'),
+           (SELECT min(tag) FROM engine.runs WHERE status = 'pending'),
+           0),
+       COALESCE(
+           (SELECT max(tag) + 1 FROM engine.runs
+             WHERE tenant = %(tenant)s AND status IN ('pending', 'running')),
+           0))
+RETURNING *
+"""
+_SETTLE = """
+UPDATE engine.threads SET updated_at = now(), status = CASE
+       WHEN EXISTS (SELECT 1 FROM engine.runs
+                     WHERE thread_id = %(thread)s AND status IN ('pending', 'running'))
+       THEN 'busy'
+       ELSE COALESCE(
+            (SELECT CASE status WHEN 'interrupted' THEN 'interrupted'
+                                WHEN 'error' THEN 'error' WHEN 'timeout' THEN 'error'
+                                ELSE 'idle' END
+               FROM engine.runs WHERE thread_id = %(thread)s ORDER BY seq DESC LIMIT 1),
+            'idle')
+       END
+ WHERE thread_id = %(thread)s
+"""

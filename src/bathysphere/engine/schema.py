@@ -1,0 +1,74 @@
+"""The database's shape: our own ordered migrations, Procrastinate's schema, LangGraph's tables.
+
+Any number of processes may call `migrate` at once; one does the work, the others wait for it.
+"""
+
+import asyncio
+from importlib.resources import files
+
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from procrastinate import App, PsycopgConnector
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from bathysphere.engine.database import Connection, Database
+
+_LOCK = 0x6261_7468  # any number, as long as nothing else in this database uses it
+
+
+async def migrate(database: Database) -> list[str]:
+    """Bring the database to this version's shape; return the names of what was applied."""
+    connection: Connection = await AsyncConnection.connect(
+        database.url, autocommit=True, row_factory=dict_row, prepare_threshold=None
+    )
+    async with connection:
+        await _lock(connection)
+        try:
+            await AsyncPostgresSaver(connection).setup()
+            await _procrastinate(connection, database)
+            return await _own(connection)
+        finally:
+            await connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+
+
+async def _lock(connection: Connection) -> None:
+    # Asked for again and again, not waited for: a waiting statement keeps a snapshot, and
+    # LangGraph's CREATE INDEX CONCURRENTLY would wait for that snapshot for ever.
+    while True:
+        row = await (
+            await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_LOCK,))
+        ).fetchone()
+        if row is not None and row["locked"]:
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _procrastinate(connection: Connection, database: Database) -> None:
+    row = await (
+        await connection.execute("SELECT to_regclass('procrastinate_jobs') AS found")
+    ).fetchone()
+    if row is None or row["found"] is not None:
+        return
+    connector = PsycopgConnector(conninfo=database.url, min_size=1, max_size=1)
+    async with App(connector=connector).open_async() as app:
+        await app.schema_manager.apply_schema_async()
+
+
+async def _own(connection: Connection) -> list[str]:
+    await connection.execute(
+        "CREATE SCHEMA IF NOT EXISTS engine; CREATE TABLE IF NOT EXISTS engine.migrations"
+        " (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
+    )
+    rows = await (await connection.execute("SELECT name FROM engine.migrations")).fetchall()
+    applied = {row["name"] for row in rows}
+    folder = files("bathysphere.engine").joinpath("migrations")
+    fresh = []
+    for name in sorted(f.name for f in folder.iterdir() if f.name.endswith(".sql")):
+        if name in applied:
+            continue
+        script = folder.joinpath(name).read_text(encoding="utf-8")
+        async with connection.transaction():
+            await connection.execute(script.encode())
+            await connection.execute("INSERT INTO engine.migrations (name) VALUES (%s)", (name,))
+        fresh.append(name)
+    return fresh

@@ -1,0 +1,179 @@
+"""Graphs whose every execution leaves a trace, so that a test can count what really ran."""
+
+import asyncio
+import operator
+import os
+import time
+from typing import Annotated, Any, Literal, TypedDict
+
+import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+from pydantic import BaseModel
+
+from bathysphere.core.effects import EffectKey, EffectLog, Fresh, Unknown
+from bathysphere.core.errors import UpstreamError
+
+
+class State(TypedDict, total=False):
+    items: Annotated[list[str], operator.add]
+    name: str
+    steps: int
+    done: int
+    delay: float
+
+
+def journal(url: str, thread: str, what: str) -> None:
+    """Write down, outside of any checkpoint, that something was executed."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO journal (thread, what, pid) VALUES (%s, %s, %s)",
+            (thread, what, os.getpid()),
+        )
+
+
+def graphs(url: str) -> dict[str, Any]:
+    return {
+        "steps": lambda: steps_graph(url),
+        "blocker": lambda: blocker_graph(url),
+        "asker": lambda: asker_graph(url),
+        "failing": lambda: failing_graph(url),
+        "context": context_graph,
+        "paying": lambda: steps_graph(url, pays=True),
+        "parallel": lambda: parallel_graph(url),
+    }
+
+
+async def pay(url: str, thread: str, what: str, effects: EffectLog) -> None:
+    """An effect on the world, once. Where nobody knows whether it happened, a person is asked.
+
+    Looking whether it happened would not do: a worker that is only paused may yet act.
+    """
+    key = EffectKey(namespace="", task=what, call="pay")
+    outcome = await effects.begin(key)
+    if isinstance(outcome, Fresh):
+        await asyncio.to_thread(journal, url, thread, f"paid {what}")
+        await effects.finish(key, what)
+    elif isinstance(outcome, Unknown):
+        await asyncio.to_thread(journal, url, thread, f"asked {what}")
+
+
+def steps_graph(url: str, *, pays: bool = False) -> Any:
+    """Adds `<name>:0`, `<name>:1` … to the items, one step each, `delay` seconds apart."""
+
+    async def start(state: State) -> State:
+        return {"done": 0}
+
+    async def step(state: State, config: RunnableConfig, runtime: Runtime[Any]) -> State:
+        what, thread = f"{state['name']}:{state['done']}", config["configurable"]["thread_id"]
+        await asyncio.to_thread(journal, url, thread, what)
+        if pays:
+            await pay(url, thread, what, runtime.context.effects)
+        await asyncio.sleep(state.get("delay", 0))
+        return {"items": [what], "done": state["done"] + 1}
+
+    def more(state: State) -> str:
+        return "step" if state["done"] < state["steps"] else END
+
+    graph = StateGraph(State)
+    graph.add_node("start", start)
+    graph.add_node("step", step)
+    graph.add_edge(START, "start")
+    graph.add_edge("start", "step")
+    graph.add_conditional_edges("step", more)
+    return graph.compile()
+
+
+def blocker_graph(url: str) -> Any:
+    """Blocks the event loop for `delay` seconds, as a careless tool does."""
+
+    async def block(state: State, config: RunnableConfig) -> State:
+        journal(url, config["configurable"]["thread_id"], "blocked")
+        time.sleep(state["delay"])  # noqa: ASYNC251  # the point of the test
+        return {"items": ["blocked"]}
+
+    graph = StateGraph(State)
+    graph.add_node("block", block)
+    graph.add_edge(START, "block")
+    return graph.compile()
+
+
+def asker_graph(url: str) -> Any:
+    """Asks twice, one question after the other, in two steps."""
+
+    async def first(state: State) -> State:
+        return {"items": [f"first={interrupt({'type': 'q', 'question': 'first?'})}"]}
+
+    async def second(state: State, config: RunnableConfig) -> State:
+        await asyncio.to_thread(journal, url, config["configurable"]["thread_id"], "second")
+        await asyncio.sleep(state.get("delay", 0))
+        return {"items": [f"second={interrupt({'type': 'q', 'question': 'pay 1000?'})}"]}
+
+    graph = StateGraph(State)
+    graph.add_node("first", first)
+    graph.add_node("second", second)
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    return graph.compile()
+
+
+def failing_graph(url: str) -> Any:
+    """Fails `steps` times with something that may pass, or at once with a bug (`name="bug"`)."""
+
+    async def fail(state: State, config: RunnableConfig) -> State:
+        thread = config["configurable"]["thread_id"]
+        await asyncio.to_thread(journal, url, thread, "tried")
+        if state["name"] == "bug":
+            raise ValueError("a bug in a tool")
+        with psycopg.connect(url) as connection:
+            row = connection.execute(
+                "SELECT count(*) FROM journal WHERE thread = %s", (thread,)
+            ).fetchone()
+        if row[0] <= state["steps"]:
+            raise UpstreamError("the model is away")
+        return {"items": ["done"]}
+
+    graph = StateGraph(State)
+    graph.add_node("fail", fail)
+    graph.add_edge(START, "fail")
+    return graph.compile()
+
+
+def context_graph() -> Any:
+    """Says who it works for."""
+
+    async def say(state: State, runtime: Runtime[Any]) -> State:
+        return {"items": [runtime.context.tenant, runtime.context.user, runtime.context.thread_id]}
+
+    graph = StateGraph(State)
+    graph.add_node("say", say)
+    graph.add_edge(START, "say")
+    return graph.compile()
+
+
+class Choice(BaseModel):
+    """What an answer to `parallel` must look like."""
+
+    pick: Literal["left", "right"]
+
+
+def parallel_graph(url: str) -> Any:
+    """Asks two questions in one step, one of them with a schema."""
+
+    async def schooled(state: State, config: RunnableConfig) -> State:
+        await asyncio.to_thread(journal, url, config["configurable"]["thread_id"], "schooled")
+        choice = interrupt({"type": "q", "question": "which?"}, response_schema=Choice)
+        return {"items": [f"picked {choice.pick}"]}
+
+    async def free(state: State, config: RunnableConfig) -> State:
+        await asyncio.to_thread(journal, url, config["configurable"]["thread_id"], "free")
+        return {"items": [f"said {interrupt({'type': 'q', 'question': 'what?'})}"]}
+
+    graph = StateGraph(State)
+    graph.add_node("schooled", schooled)
+    graph.add_node("free", free)
+    graph.add_edge(START, "schooled")
+    graph.add_edge(START, "free")
+    return graph.compile()

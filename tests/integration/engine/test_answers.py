@@ -1,0 +1,111 @@
+"""Answers are checked before they are saved, kept until all have come, and used once."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+from engine_rig import ALICE, BOB, Rig
+
+from bathysphere.engine.answers import Answers
+from bathysphere.engine.errors import AnswerRefused, ThreadNotFound
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def answers(rig: Rig) -> Answers:
+    return Answers(rig.pool, runs=rig.runs, graphs=rig.graphs)
+
+
+async def asked(rig: Rig, answers: Answers) -> tuple[UUID, str, str]:
+    """A thread with two open questions: the one with a schema, then the free one."""
+    thread = uuid4()
+    await rig.ended(await rig.start(thread, "parallel", input={"items": []}))
+    pending = await answers.pending(thread, graph="parallel")
+    by_question = {q.value["question"]: name for name, q in pending.items()}
+    return thread, by_question["which?"], by_question["what?"]
+
+
+def give(answers: Answers, thread: UUID, values: dict, owner=ALICE):
+    return answers.give(thread, values, owner=owner, graph="parallel")
+
+
+async def test_answers_in_parts_go_on_together_and_run_each_question_once_more(rig, answers):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+        first = await give(answers, thread, {what: "hello"})
+        assert (first.taken, first.waiting_for, first.run) == ((what,), (which,), None)
+        assert await answers.kept(thread, owner=ALICE) == {what: "hello"}
+        second = await give(answers, thread, {which: {"pick": "left"}})
+        assert (second.taken, second.waiting_for) == ((which,), ())
+        assert (await rig.ended(second.run)).status == "success"
+    assert sorted(await rig.items(thread, "parallel")) == ["picked left", "said hello"]
+    assert sorted(await rig.journal(thread)) == ["free", "free", "schooled", "schooled"]
+
+
+async def test_an_answer_that_does_not_fit_is_refused_and_can_be_given_again(rig, answers):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+        with pytest.raises(AnswerRefused, match="does not fit"):
+            await give(answers, thread, {what: "hello", which: {"pick": "up"}})
+        assert await answers.kept(thread, owner=ALICE) == {}  # all or nothing
+        given = await give(answers, thread, {what: "hello", which: {"pick": "right"}})
+        assert (await rig.ended(given.run)).status == "success"
+
+
+async def test_a_repeated_answer_changes_nothing(rig, answers):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+        await give(answers, thread, {what: "hello"})
+        again = await give(answers, thread, {what: "something else"})
+        assert (again.taken, again.repeated, again.waiting_for) == ((), (what,), (which,))
+        last = await give(answers, thread, {which: {"pick": "left"}})
+        late = await give(answers, thread, {which: {"pick": "right"}})
+        assert (late.repeated, late.run) == ((which,), None)
+        await rig.ended(last.run)
+    assert "said hello" in await rig.items(thread, "parallel")
+    assert "picked left" in await rig.items(thread, "parallel")
+
+
+async def test_an_answer_to_a_question_that_is_gone_is_refused(rig, answers):
+    async with rig.working():
+        thread, which, _ = await asked(rig, answers)
+        newer = await rig.start(thread, "parallel", input={"items": ["never mind"]})
+        await rig.ended(newer)
+        with pytest.raises(AnswerRefused, match="no question"):
+            await give(answers, thread, {which: {"pick": "left"}})
+        with pytest.raises(AnswerRefused, match="no question"):
+            await give(answers, thread, {"0" * 32: "hello"})
+
+
+async def test_answers_at_once_make_one_run(rig, answers):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(give(answers, thread, answer))
+                for answer in ({which: {"pick": "left"}}, {what: "hello"}) * 10
+            ]
+        runs = [task.result().run for task in tasks if task.result().run is not None]
+        assert len(runs) == 1
+        assert (await rig.ended(runs[0])).status == "success"
+    assert sorted(await rig.items(thread, "parallel")) == ["picked left", "said hello"]
+
+
+async def test_only_the_owner_may_answer(rig, answers):
+    async with rig.working():
+        thread, which, _ = await asked(rig, answers)
+        with pytest.raises(ThreadNotFound):
+            await give(answers, thread, {which: {"pick": "left"}}, owner=BOB)
+
+
+async def test_a_rolled_back_answer_may_be_given_again(rig, answers):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+    values = {which: {"pick": "left"}, what: "hello"}
+    given = await give(answers, thread, values)
+    await rig.runs.cancel(given.run.run_id, owner=ALICE, action="rollback")
+    again = await give(answers, thread, {**values, what: "goodbye"})
+    async with rig.working():
+        assert (await rig.ended(again.run)).status == "success"
+    assert "said goodbye" in await rig.items(thread, "parallel")

@@ -1,0 +1,90 @@
+"""Threads belong to somebody, and what is not yours does not exist."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+from engine_rig import ALICE, BOB, Rig
+
+from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
+from bathysphere.engine.threads import Threads
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def threads(rig: Rig) -> Threads:
+    return Threads(rig.pool, rig.log)
+
+
+async def test_a_thread_is_found_by_its_owner_only(threads: Threads):
+    thread = await threads.create(uuid4(), owner=ALICE, metadata={"topic": "fish"})
+    await threads.create(uuid4(), owner=ALICE, metadata={"topic": "birds"})
+    await threads.create(uuid4(), owner=BOB, metadata={"topic": "fish"})
+    assert await threads.search(owner=ALICE, metadata={"topic": "fish"}) == [thread]
+    assert await threads.count(owner=ALICE) == 2
+    assert await threads.search(owner=ALICE, status="busy") == []
+    assert await threads.search(owner=BOB, ids=[thread.thread_id]) == []
+    with pytest.raises(ThreadNotFound):
+        await threads.get(thread.thread_id, owner=BOB)
+    with pytest.raises(ThreadNotFound):
+        await threads.create(thread.thread_id, owner=BOB)
+    with pytest.raises(ThreadNotFound):
+        await threads.update(thread.thread_id, owner=BOB, metadata={"topic": "theft"})
+    with pytest.raises(ThreadNotFound):
+        await threads.copy(thread.thread_id, to=uuid4(), owner=BOB)
+    with pytest.raises(ThreadNotFound):
+        await threads.delete(thread.thread_id, owner=BOB)
+    assert (await threads.get(thread.thread_id, owner=ALICE)).metadata == {"topic": "fish"}
+
+
+async def test_metadata_is_merged(threads: Threads):
+    thread = await threads.create(uuid4(), owner=ALICE, metadata={"a": 1, "b": 1})
+    changed = await threads.update(thread.thread_id, owner=ALICE, metadata={"b": 2})
+    assert changed.metadata == {"a": 1, "b": 2}
+
+
+async def test_a_thread_shows_what_its_runs_do(rig: Rig, threads: Threads):
+    thread = uuid4()
+    run = await rig.start(thread, "asker", input={"items": []})
+    assert (await threads.get(thread, owner=ALICE)).status == "busy"
+    async with rig.working():
+        await rig.ended(run)
+    assert (await threads.get(thread, owner=ALICE)).status == "interrupted"
+
+
+async def test_a_copy_goes_its_own_way(rig: Rig, threads: Threads):
+    original, copy = uuid4(), uuid4()
+    async with rig.working():
+        await rig.ended(await rig.start(original, "steps", input={"name": "a", "steps": 2}))
+        await threads.copy(original, to=copy, owner=ALICE)
+        await rig.ended(await rig.start(copy, "steps", input={"name": "b", "steps": 1}))
+    assert await rig.items(original) == ["a:0", "a:1"]
+    assert await rig.items(copy) == ["a:0", "a:1", "b:0"]
+
+
+async def test_a_deleted_thread_leaves_nothing(rig: Rig, threads: Threads):
+    thread = uuid4()
+    run = await rig.start(thread, "steps", input={"name": "a", "steps": 2})
+    with pytest.raises(ThreadBusy):
+        await threads.delete(thread, owner=ALICE)
+    async with rig.working():
+        await rig.ended(run)
+    await threads.delete(thread, owner=ALICE)
+    async with rig.pool.connection() as connection:
+        for table in ("engine.runs", "checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+            rows = await (await connection.execute(f"SELECT 1 FROM {table}")).fetchall()
+            assert rows == [], table
+
+
+async def test_a_held_thread_lets_no_run_in(rig: Rig, threads: Threads):
+    thread = uuid4()
+    await threads.create(thread, owner=ALICE)
+    async with threads.hold(thread, owner=ALICE):
+        starting = asyncio.create_task(rig.start(thread, "steps", input={"name": "a", "steps": 1}))
+        await asyncio.sleep(0.2)
+        assert not starting.done()
+    assert (await starting).status == "pending"
+    with pytest.raises(ThreadBusy):
+        async with threads.hold(thread, owner=ALICE):
+            pass

@@ -1,0 +1,143 @@
+"""A worker takes runs to an end that can be read."""
+
+from uuid import uuid4
+
+import pytest
+from engine_rig import ALICE, BOB, Rig
+
+from bathysphere.engine.execution import Limits
+from bathysphere.engine.records import Work
+
+pytestmark = pytest.mark.services
+
+
+async def test_a_run_tells_what_happens_and_how_it_ended(rig: Rig):
+    async with rig.working():
+        run = await rig.start(uuid4(), "steps", input={"items": [], "name": "a", "steps": 1})
+        events = [entry.event() for entry in await rig.events(run)]
+    assert [(e.channel, e.data["event"]) for e in events if e.channel == "lifecycle"] == [
+        ("lifecycle", "started"),
+        ("lifecycle", "completed"),
+    ]
+    assert [e.data["node"] for e in events if e.channel == "updates"] == ["start", "step"]
+    assert {e.attempt for e in events} == {1}
+
+
+async def test_a_question_ends_the_run_and_an_answer_by_its_id_goes_on(rig: Rig):
+    async with rig.working():
+        thread = uuid4()
+        asked = await rig.start(thread, "asker", input={"items": ["hi"]})
+        events = [entry.event() for entry in await rig.events(asked)]
+        (question,) = [e.data for e in events if e.channel == "input"]
+        assert question["payload"]["question"] == "first?"
+        assert (await rig.ended(asked)).status == "interrupted"
+        answer = Work(resume={question["interrupt_id"]: "yes"})
+        assert (await rig.ended(await rig.start(thread, "asker", work=answer))).status == (
+            "interrupted"
+        )
+        (second,) = (await rig.state(thread, "asker")).interrupts
+        last = await rig.start(thread, "asker", work=Work(resume={second.id: "no"}))
+        assert (await rig.ended(last)).status == "success"
+    assert await rig.items(thread, "asker") == ["hi", "first=yes", "second=no"]
+
+
+async def test_what_may_pass_is_tried_again(rig: Rig):
+    async with rig.working(limits=Limits(attempts=5, retry_seconds=0.05)):
+        run = await rig.start(thread := uuid4(), "failing", input={"name": "", "steps": 2})
+        ended = await rig.ended(run)
+    assert (ended.status, ended.attempt) == ("success", 3)
+    assert await rig.journal(thread) == ["tried"] * 3
+
+
+async def test_trying_again_has_an_end_that_can_be_read(rig: Rig):
+    async with rig.working(limits=Limits(attempts=3, retry_seconds=0.05)):
+        run = await rig.start(thread := uuid4(), "failing", input={"name": "", "steps": 99})
+        ended = await rig.ended(run)
+        events = [entry.event() for entry in await rig.events(run)]
+    assert ended.status == "error"
+    assert ended.error == {
+        "code": "upstream_error",
+        "message": "the model is away",
+        "hint": None,
+    }
+    assert await rig.journal(thread) == ["tried"] * 3
+    assert events[-1].data["error"] == ended.error
+
+
+async def test_a_bug_is_not_tried_again(rig: Rig):
+    async with rig.working():
+        run = await rig.start(thread := uuid4(), "failing", input={"name": "bug", "steps": 0})
+        ended = await rig.ended(run)
+    assert ended.status == "error"
+    assert ended.error["message"] == "ValueError: a bug in a tool"
+    assert await rig.journal(thread) == ["tried"]
+
+
+async def test_a_run_whose_worker_always_dies_ends_with_a_sentence(rig: Rig):
+    run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
+    for _ in range(3):
+        assert await rig.attempts.open(run.run_id) is not None  # and nothing more is heard
+    async with rig.working(limits=Limits(attempts=3)):
+        ended = await rig.ended(run)
+    assert (ended.status, ended.error["code"]) == ("error", "too_many_attempts")
+    assert "3 times" in ended.error["message"]
+
+
+async def test_a_run_that_takes_too_long_is_ended(rig: Rig):
+    async with rig.working(limits=Limits(run_seconds=0.5)):
+        run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 99, "delay": 0.2})
+        ended = await rig.ended(run)
+    assert (ended.status, ended.error["code"]) == ("timeout", "run_timeout")
+
+
+async def test_an_unknown_graph_is_an_error_not_a_hang(rig: Rig):
+    async with rig.working():
+        ended = await rig.ended(await rig.start(uuid4(), "nowhere", input={}))
+    assert (ended.status, ended.error["code"]) == ("error", "graph_not_found")
+
+
+async def test_a_graph_knows_its_caller_from_the_row(rig: Rig):
+    async with rig.working():
+        thread = uuid4()
+        lies = {"items": [], "tenant": "root"}
+        await rig.ended(await rig.start(thread, "context", owner=BOB, input=lies))
+    assert await rig.items(thread, "context") == ["bob", "bob@b", str(thread)]
+
+
+async def test_checkpoints_hold_nothing_of_the_caller_but_ids(rig: Rig):
+    async with rig.working():
+        run = await rig.start(uuid4(), "context", input={"items": []})
+        await rig.ended(run)
+    async with rig.pool.connection() as connection:
+        rows = await (await connection.execute("SELECT metadata FROM checkpoints")).fetchall()
+    keys = {key for row in rows for key in row["metadata"]}
+    assert keys <= {"run_id", "graph", "step", "source", "parents"}
+
+
+async def test_a_drained_worker_hands_on_within_the_process_too(rig: Rig):
+    thread = uuid4()
+    async with rig.working():
+        run = await rig.start(thread, "steps", input={"name": "a", "steps": 6, "delay": 0.2})
+        await rig.in_journal(thread, "a:1")
+    handed_on = await rig.runs.get(run.run_id, owner=ALICE)
+    assert (handed_on.status, handed_on.token, handed_on.strikes) == ("pending", None, 0)
+    async with rig.working():
+        assert (await rig.ended(run)).status == "success"
+    assert await rig.journal(thread) == [f"a:{n}" for n in range(6)]
+
+
+async def test_a_run_without_a_job_is_found_again(rig: Rig):
+    run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
+    async with rig.pool.connection() as connection:
+        await connection.execute("DELETE FROM procrastinate_jobs")
+    async with rig.working():
+        assert (await rig.ended(run)).status == "success"
+
+
+async def test_an_end_that_nobody_heard_of_is_told_by_the_next_worker(rig: Rig):
+    run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
+    opened = await rig.attempts.open(run.run_id)
+    await rig.attempts.finish(opened, "success")  # and the worker is gone
+    async with rig.working():
+        (event,) = [entry.event() for entry in await rig.events(run)]
+    assert event.data["event"] == "completed"

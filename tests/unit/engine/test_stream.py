@@ -1,0 +1,81 @@
+"""LangGraph's stream becomes our events, in one place."""
+
+from langchain_core.messages import AIMessageChunk, ToolMessage
+from langgraph.types import Interrupt
+
+from bathysphere.engine.stream import Happening, StreamMapper, Token
+
+
+def part(kind: str, data: object, ns: tuple[str, ...] = ()) -> dict:
+    return {"type": kind, "ns": ns, "data": data}
+
+
+def test_a_token_keeps_its_place():
+    chunk = AIMessageChunk(content="he", id="m1")
+    (item,) = StreamMapper().map(
+        part("messages", (chunk, {"langgraph_node": "model"}), ("tools:1",))
+    )
+    assert item == Token(namespace=("tools:1",), node="model", chunk=chunk)
+
+
+def test_a_whole_message_is_an_event():
+    message = ToolMessage(content="4", tool_call_id="c1", id="m2")
+    (item,) = StreamMapper().map(part("messages", (message, {"langgraph_node": "tools"})))
+    assert isinstance(item, Happening)
+    assert item.data["event"] == "message"
+    assert item.data["message"]["type"] == "tool"
+
+
+def test_an_update_names_its_node():
+    items = list(StreamMapper().map(part("updates", {"a": {"n": 1}, "b": None})))
+    assert [item.data for item in items] == [
+        {"node": "a", "values": {"n": 1}},
+        {"node": "b", "values": None},
+    ]
+
+
+def test_a_nested_question_is_asked_once_and_stops_the_run_at_the_root():
+    mapper = StreamMapper()
+    question = Interrupt(value={"type": "q"}, id="i1", response_schema={"type": "string"})
+    (asked,) = mapper.map(part("updates", {"__interrupt__": (question,)}, ("tools:1",)))
+    assert asked.channel == "input"
+    assert asked.namespace == ("tools:1",)
+    assert asked.data == {
+        "event": "requested",
+        "interrupt_id": "i1",
+        "payload": {"type": "q"},
+        "response_schema": {"type": "string"},
+    }
+    assert not mapper.is_interrupted
+    assert list(mapper.map(part("updates", {"__interrupt__": (question,)}))) == []
+    assert mapper.is_interrupted
+
+
+def test_a_breakpoint_stops_the_run_without_a_question():
+    mapper = StreamMapper()
+    assert list(mapper.map(part("updates", {"__interrupt__": ()}))) == []
+    assert mapper.is_interrupted
+
+
+def test_only_the_roots_values_are_passed_on():
+    mapper = StreamMapper()
+    assert list(mapper.map(part("values", {"n": 1}, ("tools:1",)))) == []
+    assert [item.data for item in mapper.map(part("values", {"n": 1}))] == [{"n": 1}]
+
+
+def test_a_checkpoint_event_holds_no_state():
+    data = {
+        "config": {"configurable": {"checkpoint_id": "c2"}},
+        "parent_config": {"configurable": {"checkpoint_id": "c1"}},
+        "metadata": {"step": 1, "source": "loop"},
+        "values": {"secret": "state"},
+        "next": ["a"],
+    }
+    (item,) = StreamMapper().map(part("checkpoints", data))
+    assert item.data == {
+        "id": "c2",
+        "parent_id": "c1",
+        "step": 1,
+        "source": "loop",
+        "next": ["a"],
+    }
