@@ -173,3 +173,23 @@ def test_a_call_that_is_not_run_says_why(mode):
 def test_a_limit_must_make_sense():
     with pytest.raises(ValueError, match="model_calls must be positive"):
         Limits(model_calls=0)
+
+
+def test_a_call_that_pauses_counts_once_however_often_it_is_entered():
+    from langgraph.types import interrupt
+
+    @tool
+    def ask(what: str) -> str:
+        """Ask the person."""
+        return str(interrupt(what))
+
+    model = by_role(
+        main=lambda n: says("all back") if n else send_out("a"),
+        worker=lambda who, n: says("done") if n else calls("ask", what="?"),
+    )
+    graph = build(tree(model, ask), checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    state = graph.invoke({"messages": [("user", "go")]}, config)
+    state = graph.invoke(Command(resume={i.id: "yes" for i in state["__interrupt__"]}), config)
+    assert state["messages"][-1].text == "all back"
+    assert total(state["usage"]).tool_calls == 2  # `task` and `ask`, each entered twice

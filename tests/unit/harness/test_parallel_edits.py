@@ -100,3 +100,38 @@ def test_a_step_that_is_run_again_starts_from_the_files_of_its_checkpoint():
     state = graph.invoke(None, config)
     assert state["files"]["/page.md"]["content"] == "new text"
     assert set(state["files"]) == {"/page.md"}
+
+
+def test_an_edit_whose_step_was_not_saved_is_made_again():
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from bathysphere.harness.build import build
+    from bathysphere.testing import ScriptedChatModel
+
+    class Unreliable(InMemorySaver):
+        fails = True
+
+        def put_writes(self, config, writes, task_id, task_path=""):
+            if self.fails and writes[0][0] == "files":  # the tool's, not the input's
+                self.fails = False
+                raise OSError("the database went away")
+            super().put_writes(config, writes, task_id, task_path)
+
+    edit = calls("edit_file", file_path="/page.md", old_string="old", new_string="new")
+    model = ScriptedChatModel(script=[edit, says("edited")])
+    graph = build(tree(model), checkpointer=Unreliable())
+    config = {"configurable": {"thread_id": "1"}}
+    given = {"messages": [("user", "go")], "files": page("old text")}
+    with pytest.raises(OSError, match="went away"):
+        graph.invoke(given, config, durability="sync")
+    state = graph.invoke(None, config, durability="sync")
+    assert [m.status for m in state["messages"] if m.type == "tool"] == ["success"]
+    assert state["files"]["/page.md"]["content"] == "new text"
+
+
+def test_a_run_that_is_over_leaves_nothing_behind_in_the_process(mode):
+    from bathysphere.middleware import limits
+
+    state = run(tree(editors(3)), mode, files=page(PAGE))
+    assert state["run_id"] not in scratch._live._runs
+    assert state["run_id"] not in limits._meters._runs
