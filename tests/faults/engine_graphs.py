@@ -43,6 +43,7 @@ def graphs(url: str) -> dict[str, Any]:
         "context": context_graph,
         "paying": lambda: steps_graph(url, pays=True),
         "parallel": lambda: parallel_graph(url),
+        "answering": lambda: answering_graph(url),
     }
 
 
@@ -176,4 +177,30 @@ def parallel_graph(url: str) -> Any:
     graph.add_node("free", free)
     graph.add_edge(START, "schooled")
     graph.add_edge(START, "free")
+    return graph.compile()
+
+
+def answering_graph(url: str) -> Any:
+    """Asks two questions in one step; what is answered takes `delay` seconds to be done.
+
+    With `name="quiet"` it asks nothing.
+    """
+
+    def asks(which: str) -> Any:
+        async def ask(state: State, config: RunnableConfig) -> State:
+            if state.get("name") == "quiet":
+                return {"items": [f"{which}: nothing to ask"]}
+            answer = interrupt({"type": "q", "question": f"{which}?"})
+            await asyncio.to_thread(
+                journal, url, config["configurable"]["thread_id"], f"{which} answered"
+            )
+            await asyncio.sleep(state.get("delay", 0))
+            return {"items": [f"{which}: {answer}"]}
+
+        return ask
+
+    graph = StateGraph(State)
+    for which in ("left", "right"):
+        graph.add_node(which, asks(which))
+        graph.add_edge(START, which)
     return graph.compile()

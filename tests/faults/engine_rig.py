@@ -48,12 +48,12 @@ END_EVENTS = ("completed", "failed", "interrupted", "cancelled")
 
 
 @contextmanager
-def own_database() -> Iterator[Database]:
+def own_database(server: str = SERVER) -> Iterator[Database]:
     """A migrated database of a name of its own, dropped at the end."""
     name = f"engine_test_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
+    with psycopg.connect(f"{server}/test", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    database = Database(url=f"{SERVER}/{name}", max_size=8)
+    database = Database(url=f"{server}/{name}", max_size=8)
     try:
         asyncio.run(migrate(database))
         with psycopg.connect(database.url, autocommit=True) as connection:
@@ -63,7 +63,7 @@ def own_database() -> Iterator[Database]:
             )
         yield database
     finally:
-        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
+        with psycopg.connect(f"{server}/test", autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
@@ -231,13 +231,32 @@ class Nursery:
         self._process.wait(10)
 
     def start(
-        self, database: Database, *, pace: Pace = QUICK, redis: str = REDIS
+        self,
+        database: Database,
+        *,
+        pace: Pace = QUICK,
+        redis: str = REDIS,
+        world: str | None = None,
     ) -> "WorkerProcess":
+        """A worker; `world` is where its graphs leave their traces, if not through the database."""
         url = f"{database.url}?application_name={WORKER}"
-        options = {"database_url": url, "redis_url": redis, "pace": asdict(pace)}
+        options = {
+            "database_url": url,
+            "world_url": world or url,
+            "redis_url": redis,
+            "pace": asdict(pace),
+        }
         answer = self._ask({"start": options})
         assert answer.startswith("ready "), f"the worker did not start: {answer!r}"
         return WorkerProcess(self, int(answer.split()[1]))
+
+    def serve(self, database: Database, *, redis: str = REDIS) -> "ApiProcess":
+        """An API process."""
+        options = {"database_url": f"{database.url}?application_name=api", "redis_url": redis}
+        answer = self._ask({"serve": options})
+        assert answer.startswith("ready "), f"the API did not start: {answer!r}"
+        _, pid, port = answer.split()
+        return ApiProcess(self, int(pid), int(port))
 
     def wait(self, pid: int) -> int:
         return int(self._ask({"wait": pid}))
@@ -287,3 +306,11 @@ class WorkerProcess:
     def _reap(self) -> int:
         self.is_over = True
         return self._nursery.wait(self.pid)
+
+
+class ApiProcess(WorkerProcess):
+    """An API in a process of its own, to be killed."""
+
+    def __init__(self, nursery: Nursery, pid: int, port: int) -> None:
+        super().__init__(nursery, pid)
+        self.address = f"http://127.0.0.1:{port}"

@@ -1,6 +1,7 @@
-"""Worker processes to be killed, forked from one process that has already imported everything.
+"""Processes to be killed, forked from one that has already imported everything.
 
-Reads one JSON request a line: `{"start": {…}}` forks a worker, which says `ready <pid>` when it is;
+Reads one JSON request a line: `{"start": {…}}` forks a worker, which says `ready <pid>` when it is,
+`{"serve": {…}}` forks an API process, which says `ready <pid> <port>`; either may say `failed`.
 `{"wait": <pid>}` answers with the exit code. Ends when its input does.
 """
 
@@ -10,8 +11,10 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+from api_process import say_failed, say_ready, serve
 from engine_graphs import graphs
 from redis.asyncio import Redis
 
@@ -36,25 +39,27 @@ async def work(options: dict[str, Any]) -> None:
         await queue.open()
         executor = Executor(
             pool=pool,
-            graphs=Graphs(graphs(database.url)),
+            graphs=Graphs(graphs(options["world_url"])),
             log=log,
             clock=clock,
-            limits=Limits(attempts=50),
+            limits=Limits(attempts=50, retry_seconds=0.3),
         )
         pace = Pace(**options["pace"])
         worker = Worker(database=database, queue=queue, executor=executor, clock=clock, pace=pace)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, worker.drain)
-        os.write(1, f"ready {os.getpid()}\n".encode())
+        say_ready()
         await worker.run()
 
 
-def child(options: dict[str, Any]) -> None:
-    logging.basicConfig(level="CRITICAL", force=True)  # what it lost is the point of the test
+def child(main: Callable[[dict[str, Any]], Awaitable[None]], options: dict[str, Any]) -> None:
+    logging.disable(logging.CRITICAL)  # what it lost is the point of the test
     code = 1
     try:
-        asyncio.run(work(options))
+        asyncio.run(main(options))
         code = 0
+    except Exception as error:  # noqa: BLE001  # whatever it was, somebody waits to hear of it
+        say_failed(error)
     finally:
         os._exit(code)
 
@@ -64,7 +69,10 @@ def main() -> None:
         request = json.loads(line)
         if "start" in request:
             if os.fork() == 0:
-                child(request["start"])
+                child(work, request["start"])
+        elif "serve" in request:
+            if os.fork() == 0:
+                child(serve, request["serve"])
         else:
             _, status = os.waitpid(request["wait"], 0)
             os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())

@@ -14,7 +14,7 @@ from bathysphere.engine.database import Pool
 from bathysphere.engine.errors import Superseded
 from bathysphere.engine.records import Run
 from bathysphere.engine.rollback import remember_writes, roll_back
-from bathysphere.engine.runs import settle_thread
+from bathysphere.engine.runs import hold_thread, settle_thread
 
 EndStatus = Literal["success", "error", "interrupted", "timeout", "cancelled"]
 
@@ -83,9 +83,7 @@ class Attempts:
             connection.transaction(),
         ):
             # The thread before the run, in the order everyone takes them.
-            await connection.execute(
-                "SELECT 1 FROM engine.threads WHERE thread_id = %s FOR UPDATE", (run.thread_id,)
-            )
+            await hold_thread(connection, run.thread_id)
             row = await (
                 await connection.execute(
                     _FINISH,

@@ -5,12 +5,25 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, OperationalError
+from psycopg.errors import IdleInTransactionSessionTimeout
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
+
+# The connection is gone; the next one may do. The second is how PostgreSQL parts with a process
+# that was stopped in the middle of a transaction.
+LOST = (OperationalError, IdleInTransactionSessionTimeout)
+# A network that is gone without a word is noticed in seconds, not after the kernel's 15 minutes.
+_PATIENCE = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +55,7 @@ async def open_pool(database: Database) -> AsyncIterator[Pool]:
         database.url,
         min_size=database.min_size,
         max_size=database.max_size,
-        kwargs={"row_factory": dict_row},
+        kwargs={"row_factory": dict_row, **_PATIENCE},
         configure=configure,
         open=False,
         timeout=30,

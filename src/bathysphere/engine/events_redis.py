@@ -77,7 +77,9 @@ class RedisEventLog:
             with contextlib.suppress(asyncio.CancelledError, RedisError):
                 await task
         if self._pubsub is not None:
-            await self._pubsub.aclose()
+            # A reader that leaves later must not open it again to unsubscribe.
+            pubsub, self._pubsub = self._pubsub, None
+            await pubsub.aclose()
 
     async def append(
         self,
@@ -114,8 +116,7 @@ class RedisEventLog:
         with _upstream():
             await self._subscribe(thread_id, reader)
         try:
-            reader.push(None)
-            while True:
+            while not _is_cancelled():
                 await reader.woken.wait()
                 while reader.batches:
                     batch = reader.batches.popleft()
@@ -123,6 +124,7 @@ class RedisEventLog:
                         position = item.id if isinstance(item, Entry) else item.resumes_at
                         yield item
                 reader.woken.clear()
+            raise asyncio.CancelledError
         finally:
             await self._unsubscribe(thread_id, reader)
 
@@ -161,7 +163,8 @@ class RedisEventLog:
                 break
             start = entries[-1].id
         # Newer events than we just looked for are no gap: their batch is on its way to us.
-        last = min(position, await self.last_id(thread_id)) if not entries else 0
+        looks = position and not entries  # who has read nothing yet can miss nothing
+        last = min(position, await self.last_id(thread_id)) if looks else 0
         return continue_from(entries, position, last=last)
 
     async def _subscribe(self, thread_id: UUID, reader: _Reader) -> None:
@@ -174,9 +177,17 @@ class RedisEventLog:
                     asyncio.create_task(self._listen()),
                     asyncio.create_task(self._watch()),
                 }
-            if thread_id not in self._readers:
+            if (readers := self._readers.get(thread_id)) is not None:
+                readers.add(reader)
+                reader.push(None)
+                return
+            # Redis's word that we are subscribed makes the reader look: once, and not too early.
+            self._readers[thread_id] = {reader}
+            try:
                 await self._pubsub.subscribe(_channel(thread_id))
-            self._readers.setdefault(thread_id, set()).add(reader)
+            except BaseException:
+                del self._readers[thread_id]
+                raise
 
     async def _unsubscribe(self, thread_id: UUID, reader: _Reader) -> None:
         async with self._subscribing:
@@ -184,12 +195,14 @@ class RedisEventLog:
             readers.discard(reader)
             if not readers:
                 del self._readers[thread_id]
+                if self._pubsub is None:
+                    return
                 with contextlib.suppress(RedisError):
                     await self._pubsub.unsubscribe(_channel(thread_id))
 
     async def _listen(self) -> None:
         """Hand published batches to the readers; after a break, have them look themselves."""
-        while True:
+        while not _is_cancelled():
             try:
                 message = await self._pubsub.get_message(timeout=None)
                 if message is None:
@@ -208,7 +221,7 @@ class RedisEventLog:
                 self._wake(list(self._readers))
 
     async def _watch(self) -> None:
-        while True:
+        while not _is_cancelled():
             await asyncio.sleep(self._look)
             try:
                 if await self._check_marker():
@@ -231,6 +244,12 @@ class RedisEventLog:
         for thread_id in threads:
             for reader in self._readers.get(thread_id, ()):
                 reader.push(None)
+
+
+def _is_cancelled() -> bool:
+    """Whether this task was cancelled: redis-py keeps that to itself when it was just sending."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 @contextlib.contextmanager

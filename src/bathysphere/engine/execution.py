@@ -23,7 +23,8 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.effects import EffectLog
 from bathysphere.core.errors import BathysphereError, UpstreamError
 from bathysphere.engine.attempts import Attempts, EndStatus
-from bathysphere.engine.database import Pool
+from bathysphere.engine.closing import close_step
+from bathysphere.engine.database import LOST, Pool
 from bathysphere.engine.effects import PostgresEffectLog
 from bathysphere.engine.errors import Superseded
 from bathysphere.engine.events import EventLog
@@ -38,7 +39,7 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 # What may go better the next time.
-TRANSIENT = (UpstreamError, psycopg.OperationalError, ConnectionError)
+TRANSIENT = (UpstreamError, *LOST, ConnectionError)
 _END_EVENTS: dict[EndStatus, str] = {
     "success": "completed",
     "interrupted": "interrupted",
@@ -150,18 +151,21 @@ class Executor:
             run_id=str(run.run_id),
             effects=effects,
         )
+        options: dict[str, Any] = {
+            "context": self._context(context),
+            "stream_mode": _modes(run),
+            "subgraphs": True,
+            "durability": "sync",
+            "control": control,
+            "version": "v2",
+        }
         mapper = StreamMapper()
         goes_on = run.attempt > 1 and await _has_begun(run, saver)
-        async for part in graph.astream(
-            _input(run, goes_on=goes_on),
-            _config(run, goes_on=goes_on),
-            context=self._context(context),
-            stream_mode=_modes(run),
-            subgraphs=True,
-            durability="sync",
-            control=control,
-            version="v2",
-        ):
+        config = _config(run, goes_on=goes_on)
+        if run.work.answers_first and not goes_on:
+            async for item in close_step(graph, run, config, **options):
+                publisher.add(item)
+        async for part in graph.astream(_input(run, goes_on=goes_on), config, **options):
             for item in mapper.map(part):
                 publisher.add(item)
         return mapper.is_interrupted
@@ -225,7 +229,7 @@ async def _persist(operation: Callable[[], Awaitable[_T]]) -> _T:
     while True:
         try:
             return await operation()
-        except psycopg.OperationalError as error:
+        except LOST as error:
             _log.warning("PostgreSQL is away: %s", error)
             await asyncio.sleep(0.5)
 
@@ -242,6 +246,8 @@ async def _has_begun(run: Run, saver: BaseCheckpointSaver[str]) -> bool:
 def _input(run: Run, *, goes_on: bool) -> Any:
     """What the graph is entered with; answers only ever go to the question they name."""
     work = run.work
+    if work.answers_first:
+        return None if goes_on else work.input
     if goes_on:
         return Command(resume=dict(work.resume)) if work.resume else None
     if not work.is_command:

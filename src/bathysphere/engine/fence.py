@@ -8,7 +8,8 @@ sending cannot leave a lock behind.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -58,7 +59,7 @@ class FencedSaver(AsyncPostgresSaver):
         # Not in a thread, as upstream does: the serializer holds the interpreter's lock anyway.
         blobs = self._dump_blobs(place["thread_id"], place["checkpoint_ns"], stored, versions)
         await self._write(
-            _PUT,
+            _put(len(blobs)),
             {
                 "thread": place["thread_id"],
                 "ns": place["checkpoint_ns"],
@@ -66,10 +67,7 @@ class FencedSaver(AsyncPostgresSaver):
                 "parent": place.get("checkpoint_id"),
                 "checkpoint": Jsonb({**checkpoint, "channel_values": inline}),
                 "metadata": Jsonb(get_serializable_checkpoint_metadata(config, metadata)),
-                "channels": [blob[2] for blob in blobs],
-                "versions": [blob[3] for blob in blobs],
-                "types": [blob[4] for blob in blobs],
-                "blobs": [blob[5] for blob in blobs],
+                **_numbered(blob[2:] for blob in blobs),
             },
         )
         return {
@@ -100,18 +98,17 @@ class FencedSaver(AsyncPostgresSaver):
         )
         # One row an index: a statement may not touch a row twice.
         last = list({row[5]: row for row in rows}.values())
+        if not last:
+            return
         await self._write(
-            _REPLACE_WRITES if replaces else _ADD_WRITES,
+            _put_writes(len(last), replaces=replaces),
             {
                 "thread": place["thread_id"],
                 "ns": place["checkpoint_ns"],
                 "id": place["checkpoint_id"],
                 "task": task_id,
                 "path": task_path,
-                "indexes": [row[5] for row in last],
-                "channels": [row[6] for row in last],
-                "types": [row[7] for row in last],
-                "blobs": [row[8] for row in last],
+                **_numbered(row[5:] for row in last),
             },
         )
 
@@ -152,13 +149,20 @@ _FENCE = """
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM engine.runs WHERE run_id = %(run)s AND token = %(token)s FOR SHARE
 )"""
-_PUT = f"""{_FENCE}, blobs AS (
+
+
+# Rows are spelled out, and not sent as arrays: psycopg dumps arrays in Python, at twice the CPU.
+# There are few lengths, so there are few statements to prepare.
+@lru_cache(maxsize=64)
+def _put(count: int) -> bytes:
+    blobs = f""", blobs AS (
     INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
     SELECT %(thread)s, %(ns)s, b.channel, b.version, b.type, b.blob
-      FROM fence, unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[],
-                         %(blobs)s::bytea[]) AS b (channel, version, type, blob)
+      FROM fence, (VALUES {_rows(count, "text", "text", "text", "bytea")})
+                  AS b (channel, version, type, blob)
     ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
-), saved AS (
+)"""  # noqa: S608  # our own names
+    return f"""{_FENCE}{blobs if count else ""}, saved AS (
     INSERT INTO checkpoints
            (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
     SELECT %(thread)s, %(ns)s, %(id)s, %(parent)s, %(checkpoint)s, %(metadata)s FROM fence
@@ -166,17 +170,36 @@ _PUT = f"""{_FENCE}, blobs AS (
        SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 )
 SELECT 1 FROM fence
-""".encode()  # noqa: S608  # our own constant
-_WRITES = f"""{_FENCE}, saved AS (
+""".encode()  # noqa: S608  # our own names
+
+
+@lru_cache(maxsize=64)
+def _put_writes(count: int, *, replaces: bool) -> bytes:
+    known = (
+        "UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob"
+        if replaces
+        else "NOTHING"
+    )
+    return f"""{_FENCE}, saved AS (
     INSERT INTO checkpoint_writes
            (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
     SELECT %(thread)s, %(ns)s, %(id)s, %(task)s, %(path)s, w.idx, w.channel, w.type, w.blob
-      FROM fence, unnest(%(indexes)s::int[], %(channels)s::text[], %(types)s::text[],
-                         %(blobs)s::bytea[]) AS w (idx, channel, type, blob)
-    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO """  # noqa: S608  # ours
-_ADD_WRITES = f"{_WRITES} NOTHING) SELECT 1 FROM fence".encode()  # noqa: S608  # ours
-_REPLACE_WRITES = f"""{_WRITES} UPDATE
-       SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
+      FROM fence, (VALUES {_rows(count, "int", "text", "text", "bytea")})
+                  AS w (idx, channel, type, blob)
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO {known}
 )
 SELECT 1 FROM fence
-""".encode()  # noqa: S608  # ours
+""".encode()  # noqa: S608  # our own names
+
+
+def _rows(count: int, *kinds: str) -> str:
+    return ", ".join(
+        "(" + ", ".join(f"%(v{row}_{n})s::{kind}" for n, kind in enumerate(kinds)) + ")"
+        for row in range(count)
+    )
+
+
+def _numbered(rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """The rows' values, under the names that `_rows` gives them."""
+    cells = ((row, n, v) for row, values in enumerate(rows) for n, v in enumerate(values))
+    return {f"v{row}_{n}": value for row, n, value in cells}

@@ -67,7 +67,8 @@ class Publisher:
         traceback: TracebackType | None,
     ) -> None:
         if self._task is not None:
-            self._task.cancel()
+            async with self._sending:  # cancelled on its way, a batch would be lost in silence
+                self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         await self.flush()

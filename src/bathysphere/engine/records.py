@@ -27,6 +27,8 @@ class Owner:
 class Work:
     """What a run is asked to do: an input, or answers to interrupts by their ids.
 
+    With both, the answers come first: what they answered is finished before the input enters.
+
     There is no `configurable` here: LangGraph stores it in plain text, so the worker makes it
     itself, and what a graph must know of its caller goes into `context`.
     """
@@ -44,6 +46,11 @@ class Work:
     def is_command(self) -> bool:
         """Whether the run goes on with a step instead of starting with an input."""
         return self.resume is not None or self.update is not None or bool(self.goto)
+
+    @property
+    def answers_first(self) -> bool:
+        """Whether it closes a step that was partly answered before it starts with its input."""
+        return self.resume is not None and self.input is not None
 
     def to_json(self) -> dict[str, Any]:
         """The row's form."""

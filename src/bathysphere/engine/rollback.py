@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from bathysphere.engine.closing import closing_id
 from bathysphere.engine.database import Connection
 from bathysphere.engine.records import Run
 
@@ -13,7 +14,8 @@ async def remember_writes(connection: Connection, *, run_id: UUID, thread_id: UU
 
 async def roll_back(connection: Connection, run: Run) -> None:
     """Leave the thread as it was before the run, within the caller's transaction."""
-    values = {"run": run.run_id, "run_text": str(run.run_id), "thread": str(run.thread_id)}
+    names = [str(run.run_id), closing_id(run.run_id)]
+    values = {"run": run.run_id, "names": names, "thread": str(run.thread_id)}
     for statement in _UNDO:
         await connection.execute(statement, values)
 
@@ -34,9 +36,12 @@ _UNDO = (
     DELETE FROM checkpoint_writes w USING checkpoints c
      WHERE w.thread_id = %(thread)s AND c.thread_id = w.thread_id
        AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id
-       AND c.metadata ->> 'run_id' = %(run_text)s
+       AND c.metadata ->> 'run_id' = ANY(%(names)s)
     """,
-    "DELETE FROM checkpoints WHERE thread_id = %(thread)s AND metadata ->> 'run_id' = %(run_text)s",
+    """
+    DELETE FROM checkpoints
+     WHERE thread_id = %(thread)s AND metadata ->> 'run_id' = ANY(%(names)s)
+    """,
     """
     DELETE FROM checkpoint_writes w
      USING (SELECT DISTINCT checkpoint_ns, checkpoint_id

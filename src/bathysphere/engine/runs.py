@@ -234,13 +234,14 @@ class Runs:
                 await self._log.append(one.run.thread_id, [event.encode()])
 
     async def _insert(self, connection: Connection, new: NewRun, owner: Owner) -> Run:
+        work = await _with_kept_answers(connection, new)
         values = {
             "run": new.run_id,
             "thread": new.thread_id,
             "tenant": owner.tenant,
             "owner": owner.user,
             "graph": new.graph,
-            "work": Jsonb(new.work.to_json()),
+            "work": Jsonb(work.to_json()),
         }
         row: Any = await (await connection.execute(_INSERT, values)).fetchone()
         job_id = await self._queue.defer(
@@ -260,17 +261,39 @@ CANCELLED = {"code": "cancelled", "message": "The run was cancelled."}
 REPLACED = {"code": "replaced", "message": "A newer run on this thread took its place."}
 
 
+async def _with_kept_answers(connection: Connection, new: NewRun) -> Work:
+    """A new message takes along the answers that still wait for others: none of them is lost."""
+    work = new.work
+    if work.input is None or work.is_command or work.checkpoint_id is not None:
+        return work
+    rows = await (await connection.execute(_TAKE_KEPT, (new.run_id, new.thread_id))).fetchall()
+    answers = {row["interrupt_id"]: row["answer"] for row in rows}
+    return replace(work, resume=answers) if answers else work
+
+
 async def lock_thread(connection: Connection, thread_id: UUID, *, owner: Owner) -> None:
     """Hold the thread until the transaction ends; refuse one that is not this owner's."""
-    row = await (
-        await connection.execute(
-            "SELECT 1 FROM engine.threads WHERE thread_id = %s AND tenant = %s AND owner = %s"
-            " FOR UPDATE",
-            (thread_id, owner.tenant, owner.user),
-        )
-    ).fetchone()
-    if row is None:
+    if not await hold_thread(connection, thread_id, owner=owner):
         raise ThreadNotFound(f"no thread {thread_id}")
+
+
+async def hold_thread(
+    connection: Connection, thread_id: UUID, *, owner: Owner | None = None
+) -> bool:
+    """Lock the thread's row; False when there is none.
+
+    A process that is stopped or cut off while it holds a thread would hold it for ever, so the
+    transaction may be idle for some seconds only.
+    """
+    cursor = await connection.execute(
+        _HOLD,
+        {
+            "thread": thread_id,
+            "tenant": owner.tenant if owner is not None else None,
+            "owner": owner.user if owner is not None else None,
+        },
+    )
+    return await cursor.fetchone() is not None
 
 
 async def settle_thread(connection: Connection, thread_id: UUID) -> None:
@@ -278,6 +301,17 @@ async def settle_thread(connection: Connection, thread_id: UUID) -> None:
     await connection.execute(_SETTLE, {"thread": thread_id})
 
 
+_HOLD = """
+SELECT set_config('idle_in_transaction_session_timeout', '4000', true)
+  FROM engine.threads
+ WHERE thread_id = %(thread)s
+   AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))
+   FOR UPDATE
+"""
+_TAKE_KEPT = """
+UPDATE engine.answers SET run_id = %s WHERE thread_id = %s AND run_id IS NULL
+RETURNING interrupt_id, answer
+"""
 # Start-time fair queueing: a tenant's runs have rising tags, and a tenant that has nothing waiting
 # starts at the tag now being served, so it waits for one run and not for another tenant's backlog.
 _INSERT = """

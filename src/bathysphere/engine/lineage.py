@@ -1,0 +1,62 @@
+"""Lineage: which nested graph was started by which tool call, told as it starts and ends.
+
+LangGraph names a nested graph by the task it runs in (`tools:<task id>`); a client knows the tool
+call. The `tasks` stream has both, and the whole state as well, so it is read here and not logged.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Namespace = tuple[str, ...]
+Told = tuple[Namespace, dict[str, Any]]
+
+
+class Lineage:
+    """The nested graphs of one run."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Namespace, Mapping[str, Any]] = {}
+        self._open: set[Namespace] = set()
+
+    def see(self, kind: str, namespace: Namespace, data: Any) -> Iterator[Told]:
+        """What one part of the stream says about nested graphs, for the lifecycle channel."""
+        for depth in range(1, len(namespace) + 1):
+            if (place := namespace[:depth]) not in self._open:
+                self._open.add(place)
+                yield self._started(place)
+        if kind == "tasks":
+            place = (*namespace, f"{data['name']}:{data['id']}")
+            if "input" in data:
+                if (call := _tool_call(data["input"])) is not None:
+                    self._calls[place] = call
+            elif place in self._open:
+                self._open.discard(place)
+                yield _told(place, {"event": _end(data)})
+
+    def _started(self, place: Namespace) -> Told:
+        data: dict[str, Any] = {"event": "started"}
+        if (call := self._calls.get(place)) is not None:
+            data["cause"] = {"type": "toolCall", "tool_call_id": call["id"]}
+            data["call"] = {"name": call["name"], "args": call["args"]}
+        return _told(place, data)
+
+
+def _told(place: Namespace, data: dict[str, Any]) -> Told:
+    graph = place[-1].split(":", 1)[0]
+    return place, {**data, "graph": graph}
+
+
+def _end(result: Mapping[str, Any]) -> str:
+    if result.get("error"):
+        return "failed"
+    return "interrupted" if result.get("interrupts") else "completed"
+
+
+def _tool_call(value: Any) -> Mapping[str, Any] | None:
+    """The one tool call a task was made for."""
+    if isinstance(value, dict) and "tool_call" in value:
+        value = [value["tool_call"]]
+    if not isinstance(value, list) or len(value) != 1 or not isinstance(value[0], dict):
+        return None
+    call = value[0]
+    return call if call.get("type") == "tool_call" and call.get("id") else None

@@ -1,0 +1,1 @@
+"""The only HTTP: the app, its routes, who may use it, and what an operator sees of it."""

@@ -1,0 +1,66 @@
+"""The app: routes over the engine's services, with one way in for identities and errors."""
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from bathysphere.server import errors
+from bathysphere.server.identity import Identify, once
+from bathysphere.server.routes import (
+    assistants,
+    protocol,
+    runs,
+    state,
+    stateless,
+    store,
+    system,
+    threads,
+)
+from bathysphere.server.services import Services
+
+ROUTERS = (
+    system.router,
+    assistants.router,
+    threads.router,
+    state.router,
+    protocol.router,
+    runs.router,
+    stateless.router,
+    store.router,
+)
+
+
+def create_app(
+    *, services: Services, identify: Identify, heartbeat_seconds: float = 10.0
+) -> FastAPI:
+    """The HTTP face of an API process.
+
+    Args:
+        services: The engine's parts, open as long as the app is used.
+        identify: From a connection to the owner of what it may touch.
+        heartbeat_seconds: How long a stream may be silent before it carries a comment.
+    """
+    app = describe_app()
+    app.state.services = services
+    app.state.identify = once(identify)
+    app.state.heartbeat_seconds = heartbeat_seconds
+    return app
+
+
+def describe_app() -> FastAPI:
+    """The app without anything behind it: its routes, schemas and errors."""
+    app = FastAPI(
+        title="Bathysphere",
+        version="1",
+        summary="Durable runs of agents, for any LangGraph client.",
+        generate_unique_id_function=_operation_id,
+        redirect_slashes=False,
+    )
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    tag = str(route.tags[0]) if route.tags else "default"
+    return f"{tag}-{route.name}".replace("_", "-")

@@ -1,0 +1,32 @@
+"""What routes are given: the services, and the owner that the connection's identity stands for."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Path, Request
+
+from bathysphere.engine.records import Owner
+from bathysphere.server.services import Services
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def _owner(request: Request) -> Owner:
+    """The one place where a request becomes an owner."""
+    owner: Owner = await request.app.state.identify(request)
+    return owner
+
+
+def _heartbeat(request: Request) -> float:
+    seconds: float = request.app.state.heartbeat_seconds
+    return seconds
+
+
+ServicesDep = Annotated[Services, Depends(_services)]
+CurrentOwner = Annotated[Owner, Depends(_owner)]
+Heartbeat = Annotated[float, Depends(_heartbeat)]
+ThreadId = Annotated[UUID, Path(description="The thread.")]
+RunId = Annotated[UUID, Path(description="The run.")]

@@ -1,0 +1,127 @@
+"""Traces across API, queue, worker, model and tool.
+
+The API writes the trace it is in into the run's row; the worker that takes the run up goes on with
+that trace. Only OpenTelemetry's API is used here; without its SDK (the extra `otel`) all of this
+does nothing.
+"""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from langgraph.runtime import RunControl
+from opentelemetry import propagate, trace
+from opentelemetry.trace import SpanKind
+from typing_extensions import override
+
+from bathysphere.core.errors import missing_extra
+from bathysphere.engine.database import Connection, Pool
+from bathysphere.engine.execution import Executor, RunContext
+from bathysphere.engine.records import Owner, Run
+from bathysphere.engine.runs import Created, NewRun, Runs
+from bathysphere.server.observability import attributes
+from bathysphere.server.observability.calls import traced_calls
+from bathysphere.server.observability.logs import bind, bound
+
+CARRIER = "bathysphere_trace"
+"""Where a run's metadata carries the trace it was asked for in."""
+
+
+def set_up_tracing(*, endpoint: str, service: str, ratio: float = 1.0) -> Any:
+    """Send spans to a collector; returns what must be shut down at the end.
+
+    Raises:
+        ConfigError: The extra `otel` is not installed.
+    """
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
+    except ImportError as error:
+        raise missing_extra("OpenTelemetry", "otel") from error
+    resource = Resource.create({"service.name": service})
+    provider = TracerProvider(resource=resource, sampler=ParentBasedTraceIdRatio(ratio))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
+    trace.set_tracer_provider(provider)
+    return provider
+
+
+class TracedRuns(Runs):
+    """Runs that remember the trace they were asked for in."""
+
+    @override
+    async def create(self, new: NewRun, *, owner: Owner) -> Created:
+        """Put a run on a thread, as its strategy says when the thread already has one."""
+        return await super().create(_carrying(new), owner=owner)
+
+    @override
+    async def enqueue(self, connection: Connection, new: NewRun, *, owner: Owner) -> Run:
+        """Put a run behind the thread's others, within the caller's transaction."""
+        return await super().enqueue(connection, _carrying(new), owner=owner)
+
+
+def _carrying(new: NewRun) -> NewRun:
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    if not carrier:
+        return new
+    metadata = {**new.work.metadata, CARRIER: carrier}
+    return replace(new, work=replace(new.work, metadata=metadata))
+
+
+class ObservedExecutor(Executor):
+    """An executor whose log lines and spans say which run they belong to."""
+
+    def __init__(self, *, pool: Pool, is_traced: bool = False, **parts: Any) -> None:
+        super().__init__(pool=pool, context=_named, **parts)
+        self._rows = pool
+        self._is_traced = is_traced
+        self._tracer = trace.get_tracer("bathysphere.worker")
+
+    @override
+    async def execute(self, run_id: UUID, control: RunControl) -> None:
+        """Try the run once."""
+        with bound(run_id=str(run_id)):
+            row = await self._row(run_id) if self._is_traced else None
+            if row is None:
+                await super().execute(run_id, control)
+                return
+            carrier = row["carrier"] if isinstance(row["carrier"], dict) else {}
+            with (
+                self._tracer.start_as_current_span(
+                    f"{attributes.INVOKE_AGENT} {row['graph']}",
+                    context=propagate.extract(carrier),
+                    kind=SpanKind.CONSUMER,
+                    record_exception=False,  # its text may hold what somebody wrote
+                    set_status_on_exception=False,
+                    attributes={
+                        attributes.OPERATION: attributes.INVOKE_AGENT,
+                        attributes.AGENT_NAME: row["graph"],
+                        attributes.CONVERSATION_ID: str(row["thread_id"]),
+                        attributes.RUN_ID: str(run_id),
+                        attributes.TENANT: row["tenant"],
+                    },
+                ) as span,
+                traced_calls(span),
+            ):
+                await super().execute(run_id, control)
+
+    async def _row(self, run_id: UUID) -> dict[str, Any] | None:
+        query = (
+            "SELECT thread_id, graph, tenant, work -> 'metadata' -> %s AS carrier"
+            " FROM engine.runs WHERE run_id = %s"
+        )
+        try:
+            async with self._rows.connection() as connection:
+                return await (await connection.execute(query, (CARRIER, run_id))).fetchone()
+        except psycopg.Error:
+            return None  # the run itself will say so
+
+
+def _named(context: RunContext) -> RunContext:
+    """Called as a run begins, in the run's own task: its log lines name its thread from here on."""
+    bind(thread_id=context.thread_id, tenant=context.tenant)
+    return context

@@ -1,0 +1,25 @@
+"""The HTTP interface as a file: `python -m bathysphere.server.openapi` writes `openapi.json`.
+
+The file is kept in the repository, so that a change of the interface is seen in review.
+"""
+
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from bathysphere.server.app import describe_app
+
+PATH = Path(str(files("bathysphere.server").joinpath("openapi.json")))
+
+
+def render() -> str:
+    """The interface, as the file has it."""
+    schema: dict[str, Any] = describe_app().openapi()
+    return json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    PATH.write_text(render(), encoding="utf-8")
+    sys.stdout.write(f"wrote {PATH}\n")

@@ -1,0 +1,94 @@
+"""Assistants: the graphs served here, as LangGraph's clients look for them. Read-only."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from pydantic.errors import PydanticUserError
+from starlette.responses import Response
+
+from bathysphere.server.assistants import assistant_id, describe, resolve
+from bathysphere.server.deps import CurrentOwner, ServicesDep
+from bathysphere.server.jsonable import JSON
+from bathysphere.server.schemas.protocol import Open
+from bathysphere.server.schemas.threads import Limit, Offset
+from bathysphere.server.strict import StrictRoute
+
+router = APIRouter(prefix="/assistants", tags=["assistants"], route_class=StrictRoute)
+
+
+class AssistantSearch(Open):
+    """Which assistants are wanted."""
+
+    graph_id: str | None = None
+    name: str | None = None
+    metadata: dict[str, Any] | None = None
+    limit: Limit = 10
+    offset: Offset = 0
+
+    def fits(self, assistant: dict[str, Any]) -> bool:
+        """Whether an assistant is among them."""
+        metadata = self.metadata or {}
+        return (
+            self.graph_id in (None, assistant["graph_id"])
+            and (self.name or "").lower() in assistant["name"].lower()
+            and all(assistant["metadata"].get(k) == v for k, v in metadata.items())
+        )
+
+
+@router.post("/search", response_model=list[dict[str, Any]])
+async def search(body: AssistantSearch, _: CurrentOwner, services: ServicesDep) -> Response:
+    """The assistants that fit."""
+    found = [a for a in map(describe, services.graphs.names()) if body.fits(a)]
+    return JSON(found[body.offset : body.offset + body.limit])
+
+
+@router.post("/count", response_model=int)
+async def count(body: AssistantSearch, _: CurrentOwner, services: ServicesDep) -> Response:
+    """How many assistants fit."""
+    return JSON(len([a for a in map(describe, services.graphs.names()) if body.fits(a)]))
+
+
+@router.get("/{assistant}", response_model=dict[str, Any])
+async def get(assistant: str, _: CurrentOwner, services: ServicesDep) -> Response:
+    """One assistant, by its id or its graph's name."""
+    return JSON(describe(resolve(services.graphs, assistant)))
+
+
+@router.get("/{assistant}/graph", response_model=dict[str, Any])
+async def graph(
+    assistant: str,
+    _: CurrentOwner,
+    services: ServicesDep,
+    xray: Annotated[bool | Annotated[int, Field(ge=0, le=10)], Query()] = False,
+) -> Response:
+    """The graph's nodes and edges, for drawing."""
+    bound = services.graphs.get(resolve(services.graphs, assistant))
+    return JSON((await bound.aget_graph(xray=xray)).to_json())
+
+
+@router.get("/{assistant}/schemas", response_model=dict[str, Any])
+async def schemas(assistant: str, _: CurrentOwner, services: ServicesDep) -> Response:
+    """What the graph takes, keeps and gives."""
+    name = resolve(services.graphs, assistant)
+    bound = services.graphs.get(name)
+    output = _schema(bound.get_output_jsonschema)
+    return JSON(
+        {
+            "graph_id": name,
+            "assistant_id": assistant_id(name),
+            "input_schema": _schema(bound.get_input_jsonschema),
+            "output_schema": output,
+            "state_schema": output,
+            "config_schema": {},
+            "context_schema": _schema(bound.get_context_jsonschema),
+        }
+    )
+
+
+def _schema(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except PydanticUserError:  # a state that has no JSON schema
+        return None

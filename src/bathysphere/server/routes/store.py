@@ -1,0 +1,105 @@
+"""The store: items people and graphs keep across threads."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from bathysphere.server.deps import CurrentOwner, ServicesDep
+from bathysphere.server.items import Items
+from bathysphere.server.jsonable import JSON
+from bathysphere.server.schemas.protocol import Open
+from bathysphere.server.schemas.threads import Limit, Offset
+from bathysphere.server.strict import StrictRoute
+
+router = APIRouter(prefix="/store", tags=["store"], route_class=StrictRoute)
+Parts = Annotated[list[str], Field(max_length=32)]
+Key = Annotated[str, Field(min_length=1, max_length=1024)]
+
+
+class ItemPut(Open):
+    """An item to keep."""
+
+    namespace: Annotated[list[str], Field(min_length=1, max_length=32)]
+    key: Key
+    value: dict[str, Any]
+
+
+class ItemDelete(Open):
+    """An item to forget."""
+
+    namespace: Parts = Field(default_factory=list)
+    key: Key
+
+
+class ItemSearch(Open):
+    """Which items are wanted."""
+
+    namespace_prefix: Parts = Field(default_factory=list)
+    filter: dict[str, Any] | None = None
+    limit: Limit = 10
+    offset: Offset = 0
+    query: str | None = None
+
+
+class NamespaceList(Open):
+    """Which namespaces are wanted."""
+
+    prefix: Parts | None = None
+    suffix: Parts | None = None
+    max_depth: Annotated[int, Field(ge=1, le=64)] | None = None
+    limit: Limit = 100
+    offset: Offset = 0
+
+
+@router.put("/items", status_code=204)
+async def put(body: ItemPut, owner: CurrentOwner, services: ServicesDep) -> Response:
+    """Keep an item."""
+    await Items(services.store, owner).put(body.namespace, body.key, body.value)
+    return Response(status_code=204)
+
+
+@router.get("/items", response_model=dict[str, Any])
+async def get(
+    key: Annotated[str, Query(min_length=1)],
+    owner: CurrentOwner,
+    services: ServicesDep,
+    namespace: Annotated[str | None, Query(description="Its parts, joined by dots.")] = None,
+) -> Response:
+    """One item."""
+    parts = namespace.split(".") if namespace else []
+    return JSON(await Items(services.store, owner).get(parts, key))
+
+
+@router.delete("/items", status_code=204)
+async def delete(body: ItemDelete, owner: CurrentOwner, services: ServicesDep) -> Response:
+    """Forget an item."""
+    await Items(services.store, owner).delete(body.namespace, body.key)
+    return Response(status_code=204)
+
+
+@router.post("/items/search", response_model=dict[str, Any])
+async def search(body: ItemSearch, owner: CurrentOwner, services: ServicesDep) -> Response:
+    """The items below a namespace."""
+    found = await Items(services.store, owner).search(
+        body.namespace_prefix,
+        filter=body.filter,
+        limit=body.limit,
+        offset=body.offset,
+        query=body.query,
+    )
+    return JSON({"items": found})
+
+
+@router.post("/namespaces", response_model=dict[str, Any])
+async def namespaces(body: NamespaceList, owner: CurrentOwner, services: ServicesDep) -> Response:
+    """The namespaces that have items."""
+    found = await Items(services.store, owner).namespaces(
+        prefix=body.prefix or [],
+        suffix=body.suffix,
+        max_depth=body.max_depth,
+        limit=body.limit,
+        offset=body.offset,
+    )
+    return JSON({"namespaces": found})

@@ -1,0 +1,83 @@
+"""Runs as LangGraph's clients ask for them and read them."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bathysphere.server.schemas.protocol import Open, RunConfig, Strategy
+from bathysphere.server.schemas.threads import Checkpoint
+
+StreamMode = Literal[
+    "values",
+    "updates",
+    "messages",
+    "messages-tuple",
+    "custom",
+    "events",
+    "tasks",
+    "checkpoints",
+    "debug",
+]
+RunStatus = Literal["pending", "running", "error", "success", "timeout", "interrupted"]
+
+
+class RunCommand(Open):
+    """Goes on with a thread instead of giving it input."""
+
+    resume: Any = None
+    update: Any = None
+    goto: Any = None
+
+
+class RunCreate(Open):
+    """A run that is asked for. `context` and most of `config` are not used."""
+
+    assistant_id: str
+    input: Any = None
+    command: RunCommand | None = None
+    config: RunConfig | None = None
+    metadata: dict[str, Any] | None = None
+    checkpoint: Checkpoint | None = None
+    checkpoint_id: str | None = None
+    multitask_strategy: Strategy | None = None
+    if_not_exists: Literal["create", "reject"] | None = None
+    stream_mode: StreamMode | list[StreamMode] | None = None
+    stream_subgraphs: bool | None = None
+    on_disconnect: Literal["cancel", "continue"] | None = None
+    on_completion: Literal["delete", "keep"] | None = None
+    interrupt_before: list[str] | Literal["*"] | None = None
+    interrupt_after: list[str] | Literal["*"] | None = None
+    webhook: str | None = None
+    after_seconds: float | None = None
+
+    def modes(self) -> frozenset[str]:
+        """What its stream carries."""
+        mode = self.stream_mode
+        if mode is None:
+            return frozenset({"values"})
+        return frozenset(mode) if isinstance(mode, list) else frozenset({mode})
+
+
+class CancelMany(Open):
+    """Which runs to stop."""
+
+    thread_id: UUID | None = None
+    run_ids: Annotated[list[UUID], Field(max_length=1000)] | None = None
+    status: Literal["pending", "running", "all"] | None = None
+
+
+class RunView(BaseModel):
+    """A run."""
+
+    model_config = ConfigDict(extra="allow")
+
+    run_id: str
+    thread_id: str
+    assistant_id: str
+    created_at: str
+    updated_at: str
+    status: RunStatus
+    metadata: dict[str, Any]
+    kwargs: dict[str, Any]
+    multitask_strategy: str | None = None

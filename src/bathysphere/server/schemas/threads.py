@@ -1,0 +1,123 @@
+"""Threads as LangGraph's clients write and read them."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bathysphere.server.schemas.protocol import Open
+
+Limit = Annotated[int, Field(ge=1, le=1000)]
+Offset = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Status = Literal["idle", "busy", "interrupted", "error"]
+Metadata = dict[str, Any]
+
+
+class ThreadCreate(Open):
+    """A new thread."""
+
+    thread_id: UUID | None = None
+    metadata: Metadata | None = None
+    if_exists: Literal["raise", "do_nothing"] | None = None
+    supersteps: list[Any] | None = None
+
+
+class ThreadUpdate(Open):
+    """What changes about a thread: keys are merged into its metadata."""
+
+    metadata: Metadata | None = None
+
+
+class ThreadCount(Open):
+    """Which threads are counted."""
+
+    metadata: Metadata | None = None
+    status: Status | None = None
+    values: dict[str, Any] | None = None
+
+
+class ThreadSearch(ThreadCount):
+    """Which threads are wanted, last used first."""
+
+    ids: Annotated[list[UUID], Field(max_length=1000)] | None = None
+    limit: Limit = 10
+    offset: Offset = 0
+    sort_by: Literal["updated_at"] | None = None
+    sort_order: Literal["desc"] | None = None
+    select: list[str] | None = None
+
+
+class ThreadPrune(Open):
+    """Threads to delete."""
+
+    thread_ids: Annotated[list[UUID], Field(max_length=1000)]
+    strategy: Literal["delete"] = "delete"
+
+
+class ThreadView(BaseModel):
+    """A thread."""
+
+    model_config = ConfigDict(extra="allow")
+
+    thread_id: str
+    created_at: str
+    updated_at: str
+    metadata: Metadata
+    status: Status
+    values: dict[str, Any] | None = None
+    interrupts: dict[str, Any] = Field(default_factory=dict)
+
+
+class Checkpoint(Open):
+    """A place in a thread's history."""
+
+    checkpoint_id: str | None = None
+    checkpoint_ns: str = ""
+
+
+class StateUpdate(Open):
+    """A change of the state by hand."""
+
+    values: Any = None
+    as_node: str | None = None
+    checkpoint: Checkpoint | None = None
+    checkpoint_id: str | None = None
+
+
+class StateAt(Open):
+    """Which state is wanted."""
+
+    checkpoint: Checkpoint
+    subgraphs: bool | None = None
+
+
+class History(Open):
+    """Which part of the history is wanted, newest first."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 10
+    before: str | dict[str, Any] | None = None
+    metadata: Metadata | None = None
+    checkpoint: Checkpoint | None = None
+
+    def cursor(self) -> str | None:
+        """The checkpoint that the wanted ones come before."""
+        if isinstance(self.before, dict):
+            place = self.before.get("configurable", self.before)
+            found = place.get("checkpoint_id") if isinstance(place, dict) else None
+            return found if isinstance(found, str) else None
+        return self.before
+
+
+class StateView(BaseModel):
+    """A thread's state."""
+
+    model_config = ConfigDict(extra="allow")
+
+    values: Any
+    next: list[str]
+    tasks: list[dict[str, Any]]
+    checkpoint: dict[str, Any] | None
+    metadata: dict[str, Any]
+    created_at: str | None
+    parent_checkpoint: dict[str, Any] | None
+    interrupts: list[dict[str, Any]]

@@ -1,0 +1,128 @@
+"""What the routes work with: the engine's parts of one API process, opened and closed together."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from langgraph.store.base import BaseStore
+from langgraph.store.postgres.aio import AsyncPostgresStore
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+from redis.asyncio import Redis
+
+from bathysphere.core.clock import Clock, SystemClock
+from bathysphere.engine.answers import Answers
+from bathysphere.engine.database import Connection, Database, Pool, open_pool
+from bathysphere.engine.events import EventLog, MemoryEventLog
+from bathysphere.engine.events_redis import RedisEventLog
+from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.queue import Queue
+from bathysphere.engine.runs import Runs
+from bathysphere.engine.threads import Threads
+from bathysphere.server.states import States
+
+_KEEPALIVE = {
+    socket.TCP_KEEPIDLE: 5,
+    socket.TCP_KEEPINTVL: 1,
+    socket.TCP_KEEPCNT: 5,
+    socket.TCP_USER_TIMEOUT: 10_000,
+}
+_LOCK = 0x6261_7469  # one more than the engine's migrations use
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Services:
+    """The parts of one API process."""
+
+    clock: Clock
+    database: Database
+    pool: Pool
+    queue: Queue
+    graphs: Graphs
+    events: EventLog
+    store: BaseStore
+    runs: Runs
+    threads: Threads
+    states: States
+    answers: Answers
+
+
+@asynccontextmanager
+async def open_services(
+    *,
+    database: Database,
+    graphs: Graphs,
+    redis_url: str | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[Services]:
+    """Open everything; without Redis the events live in this process.
+
+    The database has been brought to shape by `bathysphere.engine.schema.migrate`.
+    """
+    clock = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(open_pool(database))
+        await migrate_store(database)
+        events: EventLog = MemoryEventLog(clock=clock)
+        if redis_url is not None:
+            redis = open_redis(redis_url)
+            stack.push_async_callback(redis.aclose)
+            events = await stack.enter_async_context(RedisEventLog(redis, clock=clock))
+        queue = Queue(pool, database=database, clock=clock)
+        await queue.open()
+        runs = Runs(pool, queue)
+        threads = Threads(pool, events)
+        yield Services(
+            clock=clock,
+            database=database,
+            pool=pool,
+            queue=queue,
+            graphs=graphs,
+            events=events,
+            store=open_store(pool),
+            runs=runs,
+            threads=threads,
+            states=States(pool, threads, graphs),
+            answers=Answers(pool, runs=runs, graphs=graphs),
+        )
+
+
+def open_redis(url: str) -> Redis:
+    """A client whose dead connections the kernel finds, within seconds.
+
+    Not redis-py's own timeout: it is `asyncio.wait_for`, which before Python 3.12 may swallow a
+    cancellation, and then a task that was told to stop goes on waiting for ever.
+    """
+    return Redis.from_url(
+        url, socket_timeout=None, socket_keepalive=True, socket_keepalive_options=_KEEPALIVE
+    )
+
+
+def open_store(pool: Pool) -> BaseStore:
+    """The items graphs and people keep across threads."""
+    return AsyncPostgresStore(conn=pool)
+
+
+async def migrate_store(database: Database) -> None:
+    """Make the store's tables; any number of processes may call it at once."""
+    connection: Connection = await AsyncConnection.connect(
+        database.url, autocommit=True, row_factory=dict_row, prepare_threshold=None
+    )
+    async with connection:
+        await _lock(connection)
+        try:
+            await AsyncPostgresStore(conn=connection).setup()
+        finally:
+            await connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+
+
+async def _lock(connection: Connection) -> None:
+    while True:
+        row = await (
+            await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_LOCK,))
+        ).fetchone()
+        if row is not None and row["locked"]:
+            return
+        await asyncio.sleep(0.1)

@@ -1,0 +1,76 @@
+"""A server with a worker, in a process of its own, on real PostgreSQL: with Redis, and in memory.
+
+`CONFORMANCE_COUNT=20 pytest tests/conformance` runs every behaviour so many times in a row.
+"""
+
+import asyncio
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from bathysphere.engine.database import Database
+from bathysphere.engine.schema import migrate
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+SERVER = "postgresql://root@127.0.0.1:5432"
+REDIS = "redis://127.0.0.1:6379/5"
+COUNT = int(os.environ.get("CONFORMANCE_COUNT", "1"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if COUNT > 1:
+        metafunc.fixturenames.append("turn")
+        metafunc.parametrize("turn", range(COUNT))
+
+
+@contextmanager
+def own_database() -> Iterator[str]:
+    name = f"conformance_{secrets.token_hex(6)}"
+    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    try:
+        asyncio.run(migrate(Database(url=f"{SERVER}/{name}")))
+        yield f"{SERVER}/{name}"
+    finally:
+        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def serving(database: str, log: str) -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", str(HERE / "serving.py"), database, log],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://"), "the server did not start"
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@pytest.fixture(scope="session", params=["redis", "memory"])
+def server(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a server whose events live in Redis, or in memory."""
+    log = REDIS if request.param == "redis" else "-"
+    with own_database() as database, serving(database, log) as address:
+        yield address

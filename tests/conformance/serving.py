@@ -1,0 +1,72 @@
+"""A server and a worker in a process of their own: `python serving.py DATABASE REDIS|-`.
+
+Prints the address when it is ready. Two identities exist: the header `x-user` names the caller.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+
+import uvicorn
+from served_graphs import GRAPHS
+from starlette.requests import HTTPConnection
+
+from bathysphere.engine.database import Database
+from bathysphere.engine.execution import Executor, Limits
+from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.queue import Queue
+from bathysphere.engine.records import Owner
+from bathysphere.engine.worker import Pace, Worker
+from bathysphere.server.app import create_app
+from bathysphere.server.services import Services, open_services
+
+
+async def identify(connection: HTTPConnection) -> Owner:
+    name = connection.headers.get("x-user", "alice")
+    return Owner(tenant=name, user=f"{name}@example")
+
+
+def make_worker(services: Services) -> Worker:
+    queue = Queue(services.pool, database=services.database, clock=services.clock)
+    executor = Executor(
+        pool=services.pool,
+        graphs=services.graphs,
+        log=services.events,
+        clock=services.clock,
+        limits=Limits(retry_seconds=0.05),
+        store=services.store,
+    )
+    pace = Pace(concurrency=8, poll_seconds=0.2, drain_seconds=5)
+    return Worker(
+        database=services.database, queue=queue, executor=executor, clock=services.clock, pace=pace
+    )
+
+
+async def main(url: str, redis: str | None) -> None:
+    database = Database(url=url, max_size=20)
+    async with open_services(database=database, graphs=Graphs(GRAPHS), redis_url=redis) as services:
+        app = create_app(services=services, identify=identify, heartbeat_seconds=2)
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
+        worker = make_worker(services)
+        await worker._queue.open()
+        working = asyncio.create_task(worker.run())
+        serving = asyncio.create_task(server.serve())
+        while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        sys.stdout.write(f"http://127.0.0.1:{port}\n")
+        sys.stdout.flush()
+        stopped = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+        await stopped.wait()
+        server.should_exit = True
+        server.force_exit = True
+        worker.drain()
+        await working
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], None if sys.argv[2] == "-" else sys.argv[2]))

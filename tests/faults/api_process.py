@@ -1,0 +1,57 @@
+"""An API process to be killed: the real app on uvicorn, with nothing of its own but connections."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import uvicorn
+from engine_graphs import graphs
+from starlette.requests import HTTPConnection
+
+from bathysphere.engine.database import Database
+from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.records import Owner
+from bathysphere.server.app import create_app
+from bathysphere.server.services import open_services
+
+_said: list[str] = []
+
+
+def say_ready(*words: object) -> None:
+    """Tell whoever asked for this process; only once, and only before anything can fail."""
+    line = " ".join(map(str, ("ready", os.getpid(), *words)))
+    _said.append(line)
+    os.write(1, f"{line}\n".encode())
+
+
+def say_failed(error: BaseException) -> None:
+    """Tell that it will never be ready; afterwards nobody waits for a line."""
+    if not _said:
+        os.write(1, f"failed {error!r}\n".replace("\\n", " ").encode())
+
+
+async def identify(connection: HTTPConnection) -> Owner:
+    name = connection.headers.get("x-user", "alice")
+    return Owner(tenant=name, user=f"{name}@{name[0]}")
+
+
+async def serve(options: dict[str, Any]) -> None:
+    """Serve until SIGTERM; says `ready <pid> <port>`."""
+    database = Database(url=options["database_url"], max_size=4)
+    known = Graphs(graphs(options["database_url"]))
+    async with open_services(
+        database=database, graphs=known, redis_url=options["redis_url"]
+    ) as services:
+        app = create_app(services=services, identify=identify, heartbeat_seconds=0.5)
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
+        serving = asyncio.create_task(server.serve())
+        while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        stopped = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        say_ready(port)
+        await stopped.wait()
+        server.should_exit = server.force_exit = True
+        await serving

@@ -1,0 +1,112 @@
+"""A client that reads a thread's events through HTTP and does not give up.
+
+It keeps every event it got, in order, so that a test can compare that with the log. It reconnects
+from the last id it saw (`since`), or from nowhere and dedupes by event id, as the stock SDK does.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+CHANNELS = ["lifecycle", "input", "values", "updates", "checkpoints", "messages", "tools", "custom"]
+ENDS = ("completed", "failed", "interrupted")
+_LOST = (httpx.HTTPError, TimeoutError)
+
+
+async def sse(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
+    """The JSON of each event; comments are skipped."""
+    async for line in lines:
+        if line.startswith("data: "):
+            yield json.loads(line[6:])
+
+
+@dataclass(kw_only=True)
+class StreamClient:
+    """Reads until every run it waits for has ended."""
+
+    http: httpx.AsyncClient
+    thread: UUID
+    addresses: Callable[[], list[str]]
+    waits_for: list[str]
+    sends_since: bool = True
+    channels: list[str] = field(default_factory=lambda: list(CHANNELS))
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    repeats: int = 0
+    connections: int = 0
+    address: str = ""
+    _known: set[str] = field(default_factory=set)
+
+    @property
+    def ids(self) -> list[int]:
+        return [event["seq"] for event in self.seen]
+
+    async def read(self) -> None:
+        """Return when all runs are over, however many connections that takes."""
+        while self.waits_for:
+            addresses = self.addresses()
+            self.address = addresses[self.connections % len(addresses)]
+            self.connections += 1
+            try:
+                await self.read_once()
+            except _LOST:
+                await asyncio.sleep(0.1)
+            if self.waits_for and not (self.sends_since and self.seen):
+                await self._hydrate()
+
+    async def read_once(self, *, until: Callable[[dict[str, Any]], bool] | None = None) -> None:
+        """One connection, until it breaks, nothing is waited for, or `until` says so."""
+        body: dict[str, Any] = {"channels": self.channels}
+        since = max(self.ids, default=0) if self.sends_since else 0
+        if since:
+            body["since"] = since
+        url = f"{self.address}/threads/{self.thread}/stream/events"
+        async with self.http.stream("POST", url, json=body) as response:
+            response.raise_for_status()
+            async with aclosing(sse(response.aiter_lines())) as events:
+                async for event in events:
+                    self._take(event, is_replay=not since)
+                    if not self.waits_for or (until is not None and until(event)):
+                        return
+
+    def _take(self, event: dict[str, Any], *, is_replay: bool) -> None:
+        if event["event_id"] in self._known:
+            self.repeats += not is_replay
+            return
+        self._known.add(event["event_id"])
+        self.seen.append(event)
+        data = event["params"]["data"]
+        if event["method"] == "lifecycle" and data["event"] in ENDS:
+            self._is_over(data.get("run_id"))
+
+    def _is_over(self, run_id: str | None) -> None:
+        # Runs of a thread are in order: when a later one has ended, so have those before it.
+        if run_id in self.waits_for:
+            del self.waits_for[: self.waits_for.index(run_id) + 1]
+
+    async def _hydrate(self) -> None:
+        """What a page does when it loads: the log may be gone, the database is not.
+
+        A server cannot tell a client without `since` what it missed when the log was lost.
+        """
+        try:
+            response = await self.http.get(f"{self.address}/threads/{self.thread}/runs")
+            response.raise_for_status()
+        except _LOST:
+            return
+        for run in response.json():
+            if run["status"] not in ("pending", "running"):
+                self._is_over(run["run_id"])
+
+
+def open_http() -> httpx.AsyncClient:
+    """Notices a silent server: the APIs send a comment twice a second."""
+    limits = httpx.Limits(max_connections=200, max_keepalive_connections=0)
+    return httpx.AsyncClient(
+        timeout=httpx.Timeout(2.0, connect=2.0), headers={"x-user": "alice"}, limits=limits
+    )

@@ -1,0 +1,52 @@
+"""A process that is stopped in the middle of a transaction holds nobody up for long."""
+
+import asyncio
+import time
+from uuid import uuid4
+
+import psycopg
+import pytest
+from engine_rig import ALICE, Rig
+
+from bathysphere.engine.runs import hold_thread, lock_thread
+
+pytestmark = pytest.mark.services
+
+
+async def test_a_run_ends_although_a_stopped_api_holds_its_thread(rig: Rig):
+    thread = uuid4()
+    async with rig.working():
+        run = await rig.start(thread, "steps", input={"name": "a", "steps": 2, "delay": 0.5})
+        await rig.in_journal(thread, "a:0")
+        connection = await rig.pool.getconn()
+        try:
+            await connection.execute("BEGIN")
+            await lock_thread(connection, thread, owner=ALICE)
+            # The process is stopped here: it neither goes on nor lets go.
+            began = time.monotonic()
+            assert (await rig.ended(run)).status == "success"
+            assert time.monotonic() - began < 8
+            with pytest.raises(psycopg.Error):
+                await connection.execute("SELECT 1")
+        finally:
+            await rig.pool.putconn(connection)
+
+
+async def test_a_worker_stopped_while_it_ends_a_run_does_not_keep_it_from_another(rig: Rig):
+    thread = uuid4()
+    run = await rig.start(thread, "steps", input={"name": "a", "steps": 1})
+    mine = await rig.attempts.open(run.run_id)
+    assert mine is not None
+    connection = await rig.pool.getconn()
+    try:
+        await connection.execute("BEGIN")
+        await hold_thread(connection, thread)
+        await connection.execute(
+            "UPDATE engine.runs SET token = NULL WHERE run_id = %s", (run.run_id,)
+        )
+        async with asyncio.timeout(8):  # the worker is stopped here
+            again = await rig.attempts.open(run.run_id)
+    finally:
+        await rig.pool.putconn(connection)
+    assert again is not None
+    assert (again.attempt, again.status) == (2, "running")

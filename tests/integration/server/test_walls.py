@@ -1,0 +1,222 @@
+"""Nobody reaches what another identity has, by any route; a route without a case fails."""
+
+import asyncio
+import json
+import secrets
+from typing import Annotated, Any, TypedDict
+
+import httpx
+import psycopg
+import pytest
+from langgraph.graph import START, StateGraph
+
+from bathysphere.engine.database import Database
+from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.records import Owner
+from bathysphere.engine.schema import migrate
+from bathysphere.server.app import ROUTERS, create_app
+from bathysphere.server.services import open_services
+
+pytestmark = pytest.mark.services
+POSTGRES = "postgresql://root@127.0.0.1:5432"
+SECRET = "the-secret-of-alice"
+
+
+class State(TypedDict, total=False):
+    items: Annotated[list[str], lambda old, new: old + new]
+
+
+def graph(**bound: Any) -> Any:
+    builder = StateGraph(State)
+    builder.add_node("node", lambda state: {"items": [SECRET]})
+    builder.add_edge(START, "node")
+    return builder.compile(**bound)
+
+
+async def identify(connection) -> Owner:
+    name = connection.headers["x-test-user"]
+    return Owner(tenant=name, user=name)
+
+
+@pytest.fixture(scope="module")
+def database():
+    name = f"walls_{secrets.token_hex(6)}"
+    with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    asyncio.run(migrate(Database(url=f"{POSTGRES}/{name}")))
+    yield Database(url=f"{POSTGRES}/{name}")
+    with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+RUN = {"assistant_id": "plain", "input": {"items": ["x"]}}
+START_RUN = {"id": 1, "method": "run.start", "params": RUN}
+
+# Named: the request names something of alice's. It must be as if it were not there.
+NAMED: dict[tuple[str, str], dict[str, Any]] = {
+    ("GET", "/threads/{thread_id}"): {},
+    ("PATCH", "/threads/{thread_id}"): {"json": {"metadata": {"x": 1}}},
+    ("DELETE", "/threads/{thread_id}"): {},
+    ("POST", "/threads/{thread_id}/copy"): {},
+    ("GET", "/threads/{thread_id}/state"): {},
+    ("POST", "/threads/{thread_id}/state"): {"json": {"values": {"items": ["mine"]}}},
+    ("POST", "/threads/{thread_id}/state/checkpoint"): {
+        "json": {"checkpoint": {"checkpoint_id": "{checkpoint_id}"}}
+    },
+    ("GET", "/threads/{thread_id}/state/{checkpoint_id}"): {},
+    ("POST", "/threads/{thread_id}/history"): {"json": {}},
+    ("GET", "/threads/{thread_id}/history"): {},
+    ("POST", "/threads/{thread_id}/commands"): {"json": START_RUN},
+    ("POST", "/threads/{thread_id}/stream/events"): {"json": {"channels": ["values"]}},
+    ("POST", "/threads/{thread_id}/runs"): {"json": RUN},
+    ("POST", "/threads/{thread_id}/runs/wait"): {"json": RUN},
+    ("POST", "/threads/{thread_id}/runs/stream"): {"json": RUN},
+    ("GET", "/threads/{thread_id}/runs"): {},
+    ("GET", "/threads/{thread_id}/runs/{run_id}"): {},
+    ("DELETE", "/threads/{thread_id}/runs/{run_id}"): {},
+    ("POST", "/threads/{thread_id}/runs/{run_id}/cancel"): {},
+    ("GET", "/threads/{thread_id}/runs/{run_id}/join"): {},
+    ("GET", "/threads/{thread_id}/runs/{run_id}/stream"): {},
+    ("POST", "/runs/cancel"): {"json": {"thread_id": "{thread_id}", "run_ids": ["{run_id}"]}},
+}
+# Asked: the request asks for what the caller has. Nothing of alice's may be in the answer.
+ASKED: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/threads/search"): {"json": {}},
+    ("POST", "/threads/count"): {"json": {}},
+    ("POST", "/threads/prune"): {"json": {"thread_ids": ["{thread_id}"]}},
+    ("GET", "/store/items"): {"params": {"namespace": "notes", "key": "k"}},
+    ("DELETE", "/store/items"): {
+        "content": b'{"namespace": ["notes"], "key": "k"}',
+        "headers": {"content-type": "application/json"},
+    },
+    ("POST", "/store/items/search"): {"json": {"namespace_prefix": []}},
+    ("POST", "/store/namespaces"): {"json": {}},
+}
+# Open: there is nothing of anybody's behind it, or it only makes something new of the caller's own.
+OPEN = {
+    ("GET", "/ok"),
+    ("GET", "/info"),
+    ("POST", "/assistants/search"),
+    ("POST", "/assistants/count"),
+    ("GET", "/assistants/{assistant}"),
+    ("GET", "/assistants/{assistant}/graph"),
+    ("GET", "/assistants/{assistant}/schemas"),
+    ("POST", "/threads"),
+    ("POST", "/runs"),
+    ("POST", "/runs/batch"),
+    ("POST", "/runs/wait"),
+    ("POST", "/runs/stream"),
+    ("PUT", "/store/items"),
+}
+
+
+def routes() -> set[tuple[str, str]]:
+    return {(m, r.path) for router in ROUTERS for r in router.routes for m in r.methods}
+
+
+def test_every_route_has_a_case():
+    assert routes() == set(NAMED) | set(ASKED) | OPEN
+
+
+def filled(value: Any, ids: dict[str, str]) -> Any:
+    """The request with alice's ids put in."""
+    text = json.dumps(value) if not isinstance(value, str) else value
+    for name, known in ids.items():
+        text = text.replace("{" + name + "}", known)
+    return json.loads(text) if not isinstance(value, str) else text
+
+
+class Town:
+    """A server without a worker, alice's things in it, and a way to come as somebody."""
+
+    def __init__(self, app, services):
+        self.services = services
+        transport = httpx.ASGITransport(app=app)
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://test", timeout=10)
+        self.ids: dict[str, str] = {}
+
+    async def call(self, user, method, path, **request):
+        request = {k: v if k == "content" else filled(v, self.ids) for k, v in request.items()}
+        headers = {"x-test-user": user, **request.pop("headers", {})}
+        return await self.client.request(method, filled(path, self.ids), headers=headers, **request)
+
+    async def furnish(self):
+        thread = (
+            await self.call("alice", "POST", "/threads", json={"metadata": {"of": SECRET}})
+        ).json()
+        self.ids["thread_id"] = thread["thread_id"]
+        update = {"values": {"items": [SECRET]}, "as_node": "node"}
+        place = f"/threads/{thread['thread_id']}"
+        run = await self.call("alice", "POST", f"{place}/runs", json=RUN)
+        self.ids["run_id"] = run.json()["run_id"]
+        state = await self.call("alice", "POST", f"{place}/state", json=update)
+        self.ids["checkpoint_id"] = state.json().get("checkpoint_id") or secrets.token_hex(16)
+        item = {"namespace": ["notes"], "key": "k", "value": {"text": SECRET}}
+        assert (await self.call("alice", "PUT", "/store/items", json=item)).status_code < 300
+
+    async def belongings(self):
+        """Everything alice has, as the database knows it."""
+        async with self.services.pool.connection() as connection:
+            tables = ["engine.threads", "engine.runs", "checkpoints", "store"]
+            rows = {}
+            for table in tables:
+                cursor = await connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
+                rows[table] = await cursor.fetchall()
+            return rows
+
+
+@pytest.fixture
+async def town(database):
+    async with open_services(database=database, graphs=Graphs({"plain": graph})) as services:
+        town = Town(create_app(services=services, identify=identify), services)
+        await town.furnish()
+        yield town
+        await town.client.aclose()
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(NAMED))
+async def test_what_is_alices_is_not_there_for_bob(town, method, path):
+    before = await town.belongings()
+    answer = await asyncio.wait_for(town.call("bob", method, path, **NAMED[method, path]), 10)
+    assert answer.status_code in (403, 404), answer.text
+    assert SECRET not in answer.text
+    assert await town.belongings() == before
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(ASKED))
+async def test_what_bob_asks_for_holds_nothing_of_alices(town, method, path):
+    before = await town.belongings()
+    answer = await town.call("bob", method, path, **ASKED[method, path])
+    assert answer.status_code < 500
+    assert SECRET not in answer.text
+    assert town.ids["run_id"] not in answer.text
+    assert await town.belongings() == before
+
+
+ANSWERED_AT_ONCE = sorted(
+    case
+    for case in {**NAMED, **ASKED}
+    if not case[1].endswith(("/stream", "/stream/events", "/wait", "/join"))  # these wait for work
+)
+
+
+@pytest.mark.parametrize(("method", "path"), ANSWERED_AT_ONCE)
+async def test_the_same_request_is_served_when_it_is_alices(town, method, path):
+    """The cases above would pass on a route that is simply broken; this one would not."""
+    answer = await asyncio.wait_for(
+        town.call("alice", method, path, **{**NAMED, **ASKED}[method, path]), 10
+    )
+    assert answer.status_code not in (401, 403), answer.text
+    assert answer.status_code < 500, answer.text
+
+
+@pytest.mark.parametrize("claim", ["user_id", "langgraph_auth_user", "langgraph_auth_user_id"])
+async def test_a_claim_in_the_body_changes_nobody(town, claim):
+    body = {**RUN, "config": {"configurable": {claim: "alice"}}, "context": {claim: "alice"}}
+    answer = await town.call("bob", "POST", "/runs", json=body)
+    assert answer.status_code < 500
+    async with town.services.pool.connection() as connection:
+        cursor = await connection.execute("SELECT DISTINCT tenant FROM engine.runs")
+        assert {row["tenant"] for row in await cursor.fetchall()} <= {"alice", "bob"}
+        cursor = await connection.execute("SELECT work FROM engine.runs WHERE tenant = 'bob'")
+        assert all("alice" not in json.dumps(row["work"]) for row in await cursor.fetchall())

@@ -1,0 +1,191 @@
+"""Logs, meters and spans: what they show, and that they show no contents."""
+
+import contextlib
+import io
+import json
+import logging
+import sys
+from uuid import uuid4
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.types import interrupt
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from bathysphere.core.clock import SystemClock
+from bathysphere.engine.events import Event, MemoryEventLog
+from bathysphere.server.observability import calls as calls_module
+from bathysphere.server.observability.calls import traced_calls
+from bathysphere.server.observability.logs import JsonLines, TextLines, bind, bound, set_up_logs
+from bathysphere.server.observability.measured import MeasuredLog
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.testing import ScriptedChatModel, calls, says
+
+# ── logs ──
+
+
+def record(message: str, *, error: BaseException | None = None, **fields) -> logging.LogRecord:
+    made = logging.LogRecord("bathysphere.x", logging.WARNING, __file__, 1, message, (), None)
+    if error is not None:
+        try:
+            raise error
+        except type(error):
+            made.exc_info = sys.exc_info()
+    made.fields = fields
+    return made
+
+
+def test_a_line_says_which_request_and_run_it_belongs_to():
+    with bound(request_id="req_1"), bound(run_id="r"):
+        line = json.loads(JsonLines().format(record("hello", status=200)))
+    assert (line["message"], line["request_id"], line["run_id"]) == ("hello", "req_1", "r")
+    assert (line["level"], line["status"]) == ("warning", 200)
+    assert "run_id" not in json.loads(JsonLines().format(record("later")))
+
+
+def test_what_a_task_binds_ends_with_what_is_around_it():
+    with bound(run_id="r"):
+        bind(thread_id="t")
+        assert json.loads(JsonLines().format(record("x")))["thread_id"] == "t"
+    assert "thread_id" not in json.loads(JsonLines().format(record("x")))
+
+
+@pytest.mark.parametrize("lines", [JsonLines, TextLines])
+def test_the_text_of_an_error_is_only_logged_when_asked_for(lines):
+    failed = record("run failed", error=ValueError("Dear diary, s3cret"))
+    shy, open_ = lines(contents=False).format(failed), lines(contents=True).format(failed)
+    assert "ValueError" in shy
+    assert "s3cret" not in shy
+    assert "s3cret" in open_
+
+
+@pytest.mark.parametrize("lines", [JsonLines, TextLines])
+def test_an_error_within_a_message_is_named_and_not_quoted(lines):
+    quoting = record("run %s failed: %r")
+    quoting.args = ("r1", ValueError("s3cret"))
+    away = record("cannot reach it: %s")
+    away.args = (ConnectionRefusedError("no route to host"),)
+    assert "run r1 failed: 'ValueError'" in lines().format(quoting).replace('\\"', '"')
+    assert "s3cret" in lines(contents=True).format(quoting)
+    assert "no route to host" in lines().format(away)
+
+
+def test_a_line_end_in_a_message_does_not_make_a_second_line():
+    line = JsonLines().format(record('a\n{"level":"forged"}'))
+    assert len(line.splitlines()) == 1
+
+
+def test_libraries_that_log_prompts_are_kept_quiet():
+    stream = io.StringIO()
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        set_up_logs(format="json", level="debug", stream=stream)
+        logging.getLogger("openai._base_client").debug("prompt s3cret")
+        logging.getLogger("httpx").info("GET s3cret")
+        logging.getLogger("bathysphere.engine").info("mine")
+    finally:
+        for handler in list(root.handlers):
+            root.removeHandler(handler)
+        for handler in handlers:
+            root.addHandler(handler)
+        root.setLevel(level)
+    assert "s3cret" not in stream.getvalue()
+    assert "mine" in stream.getvalue()
+
+
+# ── meters ──
+
+
+def lifecycle(run_id: str, event: str, **data) -> bytes:
+    return Event(
+        channel="lifecycle", run_id=run_id, data={"event": event, "graph": "simple", **data}
+    ).encode()
+
+
+async def test_ends_of_runs_are_counted_as_they_pass_the_log():
+    metrics, clock = Metrics(), SystemClock()
+    log = MeasuredLog(MemoryEventLog(clock=clock), metrics, clock=clock)
+    thread = uuid4()
+    await log.append(thread, [lifecycle("a", "started"), lifecycle("b", "running")])
+    other = Event(channel="updates", run_id="a", data={"event": "x", "status": "success"}).encode()
+    await log.append(thread, [other, lifecycle("a", "completed", status="success")])
+    await log.append(thread, [lifecycle("b", "handed_on")])
+    await log.append(thread, [lifecycle("c", "failed", status="error")])
+    text = metrics.render().decode()
+    assert 'bathysphere_runs_ended_total{graph="simple",status="success"} 1.0' in text
+    assert 'bathysphere_runs_ended_total{graph="simple",status="error"} 1.0' in text
+    assert 'bathysphere_run_seconds_count{graph="simple"} 1.0' in text
+    assert await log.last_id(thread) > 0
+
+
+# ── spans ──
+
+
+@pytest.fixture
+def spans(monkeypatch) -> InMemorySpanExporter:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(calls_module.trace, "get_tracer", provider.get_tracer)
+    exporter.tracer = provider.get_tracer("test")
+    return exporter
+
+
+@tool
+def look(what: str) -> str:
+    """Look."""
+    if what == "nowhere":
+        raise LookupError("s3cret place")
+    if what == "ask":
+        interrupt({"type": "question"})
+    inner = create_agent(ScriptedChatModel(script=[says("inner s3cret")]), [])
+    inner.invoke({"messages": [("user", "s3cret")]})
+    return "found s3cret"
+
+
+async def run(spans, *script):
+    agent = create_agent(ScriptedChatModel(script=list(script)), [look])
+    with (
+        spans.tracer.start_as_current_span("run") as span,
+        traced_calls(span),
+        contextlib.suppress(LookupError),
+    ):
+        await agent.ainvoke({"messages": [("user", "s3cret question")]})
+    return {s.name: s for s in spans.get_finished_spans()}, spans.get_finished_spans()
+
+
+async def test_models_and_tools_have_spans_below_the_run_and_a_subagent_s_below_its_tool(spans):
+    by_name, all_spans = await run(spans, calls("look", what="there"), says("done s3cret"))
+    root, tool_span = by_name["run"], by_name["execute_tool look"]
+    chats = [s for s in all_spans if s.name.startswith("chat ")]
+    assert tool_span.parent.span_id == root.context.span_id
+    below_tool = [s for s in chats if s.parent.span_id == tool_span.context.span_id]
+    below_run = [s for s in chats if s.parent.span_id == root.context.span_id]
+    assert (len(below_tool), len(below_run)) == (1, 2)
+    assert tool_span.attributes["gen_ai.tool.name"] == "look"
+    assert chats[0].attributes["gen_ai.operation.name"] == "chat"
+    assert "s3cret" not in "".join(s.to_json() for s in all_spans)
+
+
+async def test_a_failing_tool_shows_its_kind_of_error_and_not_its_text(spans):
+    by_name, _ = await run(spans, calls("look", what="nowhere"))
+    span = by_name["execute_tool look"]
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes["error.type"] == "LookupError"
+    assert "s3cret" not in span.to_json()
+
+
+async def test_a_tool_that_waits_for_a_person_has_not_failed(spans):
+    by_name, _ = await run(spans, calls("look", what="ask"))
+    assert by_name["execute_tool look"].status.status_code is StatusCode.UNSET
+
+
+async def test_without_tracing_nothing_is_recorded(spans):
+    agent = create_agent(ScriptedChatModel(script=[says("x")]), [])
+    await agent.ainvoke({"messages": [("user", "y")]})
+    assert spans.get_finished_spans() == ()
