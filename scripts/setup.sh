@@ -13,12 +13,10 @@ fi
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes -r requirements.lock
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --editable .
 
-if [ -f tests/node/package-lock.json ]; then
-  echo "setup: Node packages for the scripted model server"
-  (cd tests/node && npm ci --silent --no-audit --no-fund --ignore-scripts)
-fi
-if "$venv/bin/python" -c "import bathysphere.testing.small_model" 2>/dev/null; then
-  echo "setup: the small real model"
-  "$venv/bin/python" -m bathysphere.testing.small_model
-fi
+echo "setup: Node packages for the scripted model server and the JavaScript client"
+for folder in tests/node tests/conformance/node; do
+  (cd "$folder" && npm ci --silent --no-audit --no-fund --ignore-scripts)
+done
+echo "setup: the small real model"
+"$venv/bin/python" -m bathysphere.testing.small_model
 echo "setup: done. Next: make check"
