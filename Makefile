@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-loop bench-growth clean
+.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -38,6 +38,22 @@ check: lint types imports test ## What CI runs: lint, types, imports, every test
 faults-engine: ## Seeded faults against real workers, PostgreSQL and Redis; last line is JSON
 	@scripts/services.sh
 	$(PY) tests/faults/engine_campaign.py --schedules $(or $(SCHEDULES),300) --seed $(or $(SEED),1)
+
+bench-engine: ## CPU and time of a served run beside the bare graph; last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/speed/engine.py
+
+bench-tokens: ## Server CPU per streamed token beside bare astream; last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/speed/tokens.py
+
+bench-streams: ## Open SSE streams on one API process; last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/speed/streams.py
+
+bench-scaling: ## Runs per second of 1, 2 and 4 worker processes; last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/speed/scaling.py
 
 bench-loop: ## CPU per iteration beside create_agent and create_deep_agent; last line is JSON
 	$(PY) benchmarks/speed/loop.py

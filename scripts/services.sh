@@ -29,3 +29,8 @@ if ! port_open 6379; then
   redis-server --daemonize yes --bind 127.0.0.1 --port 6379 --save "" --appendonly no >/dev/null
   wait_for 6379
 fi
+if [ ! -x /usr/sbin/pgbouncer ]; then
+  # Only the program: the tests start their own, with a configuration of their own.
+  install pgbouncer
+  service pgbouncer stop >/dev/null 2>&1 || true
+fi

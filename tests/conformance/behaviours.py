@@ -39,6 +39,7 @@ JAVASCRIPT = (
     "wire: an answer to a question that is not open is refused",
     "wire: the same answer twice counts once",
     "wire: a partial answer is kept, not asked again, and used with the rest",
+    "wire: a new message does not lose an answer that was already given",
     "wire: unknown commands and bad arguments are answers, not failures",
     "wire: state.get gives the values asked for",
     "wire: checkpoints are listed and forked from",

@@ -40,7 +40,9 @@ from bathysphere.engine.records import Run
 
 APIS = 2
 AT_ONCE = 8
-PATIENCE = 120  # seconds a schedule may take
+# One worker can hold every schedule: a run must not wait for a place when takeover is measured.
+PACE = replace(QUICK, concurrency=AT_ONCE + 2)
+PATIENCE = 60  # seconds a schedule may take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,7 @@ class Troupe:
         )
         worker = await self._ask(
             lambda: self.ground.nursery.start(
-                through, pace=QUICK, redis=self.ground.redis.url, world=url
+                through, pace=PACE, redis=self.ground.redis.url, world=url
             )
         )
         self.workers[worker.pid] = Hand(worker, link)
@@ -149,7 +151,7 @@ class Campaign:
                 for run in runs:
                     group.create_task(self.watch.ended(run.run_id))
         except TimeoutError:
-            say(f"STUCK {schedule}: the stream waits for {client.waits_for}")
+            say(f"STUCK {schedule}: the stream waits for {client.waits_for}, {client.story()}")
             self.tally.streams_stuck += bool(client.waits_for)
         await self._judge(schedule, runs, client, is_whole=losses == self.redis_losses)
 
@@ -275,15 +277,23 @@ class Campaign:
                 tally.runs_lost += 1
                 say(f"LOST {run.run_id}: {now.status} {now.error}")
         thread = schedule.thread
-        judge_items(tally, schedule, await steady(lambda: self.rig.items(thread)))
+        if not judge_items(tally, schedule, await steady(lambda: self.rig.items(thread))):
+            await self._tell_history(thread)
         judge_effects(tally, schedule, await steady(lambda: self.rig.journal(thread)))
-        if is_whole and not client.waits_for:
+        if is_whole and client.ids and not client.waits_for:
             await self._judge_stream(schedule, client)
+
+    async def _tell_history(self, thread: UUID) -> None:
+        async with self.rig.pool.connection() as connection:
+            for query in _TOLD:
+                rows = await (await connection.execute(query, (str(thread),))).fetchall()
+                for row in rows:
+                    say("  " + " ".join(str(value) for value in row.values()))
 
     async def _judge_stream(self, schedule: Schedule, client: StreamClient) -> None:
         """What the client has, through all its connections, is what one connection gives."""
         losses = self.redis_losses
-        last = client.seen[-1]["seq"] if client.seen else 0
+        last = client.ids[-1]
         while True:
             again = replace(client, seen=[], repeats=0, waits_for=["everything"], _known=set())
             again.address = self.troupe.addresses()[0]
@@ -298,12 +308,38 @@ class Campaign:
             judge_stream(self.tally, schedule, client, again)
 
 
+_TOLD = (
+    "SELECT at::time, who, backend, job, what FROM job_history WHERE lock = %s ORDER BY at",
+    "SELECT at::time, what, pid FROM journal WHERE thread = %s ORDER BY id",
+    "SELECT run_id, status, attempt, job_id, started_at::time, finished_at::time"
+    " FROM engine.runs WHERE thread_id::text = %s ORDER BY seq",
+)
+# What happened to the queue's jobs: the only way to find out later who did what to whom.
+_HISTORY = """
+CREATE TABLE job_history (
+    at timestamptz DEFAULT clock_timestamp(), who text DEFAULT current_setting('application_name'),
+    backend int DEFAULT pg_backend_pid(), lock text, job bigint, what text);
+CREATE FUNCTION remember_job() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO job_history (lock, job, what) VALUES (
+        COALESCE(NEW.lock, OLD.lock), COALESCE(NEW.id, OLD.id),
+        TG_OP || ' ' || concat_ws(',', OLD.status, OLD.worker_id, OLD.attempts) || ' > '
+              || concat_ws(',', NEW.status, NEW.worker_id, NEW.attempts));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER remember_job AFTER INSERT OR UPDATE OR DELETE ON procrastinate_jobs
+    FOR EACH ROW EXECUTE FUNCTION remember_job();
+"""
+
+
 @asynccontextmanager
 async def open_campaign(ground: Ground, workers: int) -> AsyncIterator[Campaign]:
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(Redis.from_url(ground.redis.url))
         log = await stack.enter_async_context(RedisEventLog(redis, clock=SystemClock()))
         rig = await stack.enter_async_context(open_rig(ground.database, log))
+        async with rig.pool.connection() as connection:
+            await connection.execute(_HISTORY)
         http = await stack.enter_async_context(open_http())
         troupe = Troupe(ground=ground)
         stack.push_async_callback(troupe.close)

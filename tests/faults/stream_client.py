@@ -44,7 +44,13 @@ class StreamClient:
 
     @property
     def ids(self) -> list[int]:
-        return [event["seq"] for event in self.seen]
+        """The log's events; a snapshot, made up where the log was lost, is not one of them."""
+        return [event["seq"] for event in self.seen if event["event_id"] == str(event["seq"])]
+
+    def story(self) -> str:
+        """How far it came, for who has to find out why it did not come further."""
+        events = [(e["event_id"], e["method"], e["params"]["timestamp"]) for e in self.seen[-4:]]
+        return f"{self.connections} connections, now {self.address}, last saw {events}"
 
     async def read(self) -> None:
         """Return when all runs are over, however many connections that takes."""
@@ -56,8 +62,6 @@ class StreamClient:
                 await self.read_once()
             except _LOST:
                 await asyncio.sleep(0.1)
-            if self.waits_for and not (self.sends_since and self.seen):
-                await self._hydrate()
 
     async def read_once(self, *, until: Callable[[dict[str, Any]], bool] | None = None) -> None:
         """One connection, until it breaks, nothing is waited for, or `until` says so."""
@@ -88,20 +92,6 @@ class StreamClient:
         # Runs of a thread are in order: when a later one has ended, so have those before it.
         if run_id in self.waits_for:
             del self.waits_for[: self.waits_for.index(run_id) + 1]
-
-    async def _hydrate(self) -> None:
-        """What a page does when it loads: the log may be gone, the database is not.
-
-        A server cannot tell a client without `since` what it missed when the log was lost.
-        """
-        try:
-            response = await self.http.get(f"{self.address}/threads/{self.thread}/runs")
-            response.raise_for_status()
-        except _LOST:
-            return
-        for run in response.json():
-            if run["status"] not in ("pending", "running"):
-                self._is_over(run["run_id"])
 
 
 def open_http() -> httpx.AsyncClient:

@@ -78,8 +78,8 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def judge_items(tally: Tally, schedule: Schedule, items: list[str]) -> None:
-    """The thread holds what its runs said, in order."""
+def judge_items(tally: Tally, schedule: Schedule, items: list[str]) -> bool:
+    """Whether the thread holds what its runs said, in order."""
     wanted = schedule.items()
     missing, extra = Counter(wanted) - Counter(items), Counter(items) - Counter(wanted)
     tally.messages_lost += missing.total()
@@ -87,6 +87,7 @@ def judge_items(tally: Tally, schedule: Schedule, items: list[str]) -> None:
     if items != wanted:
         tally.messages_lost += not (missing or extra)  # in the wrong order
         say(f"WRONG {schedule}: {items}")
+    return items == wanted
 
 
 def judge_effects(tally: Tally, schedule: Schedule, executed: list[str]) -> None:

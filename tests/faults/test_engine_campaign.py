@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from schedules import KINDS, draw
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -13,13 +14,20 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 def test_a_short_campaign_loses_and_doubles_nothing():
     script = Path(__file__).with_name("engine_campaign.py")
     done = subprocess.run(
-        [sys.executable, str(script), "--schedules", "12", "--seed", "7"],
+        [sys.executable, str(script), "--schedules", "22", "--seed", "7"],
         capture_output=True,
         text=True,
         timeout=220,
         check=False,
     )
     result = json.loads(done.stdout.strip().splitlines()[-1])
-    assert (result["schedules"], result["lost"], result["doubled"]) == (12, 0, 0), done.stdout
+    assert (result["schedules"], result["lost"], result["doubled"]) == (22, 0, 0), done.stdout
     assert 0 < result["takeover_max_s"] <= 10
     assert done.returncode == 0
+
+
+def test_every_kind_of_fault_is_in_the_short_campaign_and_a_seed_draws_the_same_again():
+    schedules = [draw(7, number) for number in range(22)]
+    assert {fault.kind for one in schedules for fault in one.faults} == set(KINDS)
+    assert schedules == [draw(7, number) for number in range(22)]
+    assert schedules != [draw(8, number) for number in range(22)]

@@ -1,4 +1,4 @@
-"""The engine and the API behind PgBouncer in transaction mode.
+"""The engine behind PgBouncer in transaction mode; `bounced/` has the clients' suite there.
 
 What must reach PostgreSQL itself: LISTEN (a wake-up call for workers), the heartbeat's own
 connection and the migrations, which hold an advisory lock. All of it goes through `listen_url` or
@@ -8,12 +8,9 @@ PgBouncer too, which is fine: each beat is one statement.
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -106,17 +103,3 @@ async def test_answers_cancel_and_rollback(bounced: Database):
         assert sorted(await rig.items(thread, "parallel")) == ["picked left", "said hello"]
         resumed = await rig.start(thread, "steps", work=Work(input={"name": "t", "steps": 1}))
         assert (await rig.ended(resumed)).status == "success"
-
-
-def test_the_python_clients_suite_passes():
-    """The conformance suite's Python part, its server behind PgBouncer."""
-    suite = Path(__file__).parents[1] / "conformance" / "test_python.py"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "memory", str(suite)],
-        env={**os.environ, "CONFORMANCE_BOUNCED": "1"},
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]

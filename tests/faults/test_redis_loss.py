@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.engine.database import Database
-from bathysphere.engine.events import Gap
+from bathysphere.engine.events import Entry, Event, Gap
 from bathysphere.engine.events_redis import RedisEventLog
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
@@ -58,6 +58,27 @@ async def test_a_restarted_redis_costs_a_gap_and_nothing_else(
                 await reading
     assert seen == ["started", "gap", "completed"]
     assert await rig_items(engine_database, thread) == [f"a:{n}" for n in range(12)]
+
+
+async def test_a_reader_that_has_seen_nothing_yet_is_told_too(redis_server: OwnRedis):
+    thread = uuid4()
+    async with (
+        Redis.from_url(redis_server.url) as redis,
+        RedisEventLog(redis, clock=SystemClock(), look_seconds=0.1) as log,
+    ):
+        reading = log.read(thread)
+        first = asyncio.ensure_future(anext(reading))
+        await asyncio.sleep(0.3)
+        assert not first.done()
+        redis_server.flush()  # what was written just before went with it
+        async with asyncio.timeout(5):
+            assert await first == Gap(0)
+        event = Event(channel="custom", run_id="r", data={})
+        await log.append(thread, [event.encode()])
+        async with asyncio.timeout(5):
+            entry = await anext(reading)
+        assert isinstance(entry, Entry)
+        await reading.aclose()
 
 
 async def rig_items(database: Database, thread) -> list[str]:

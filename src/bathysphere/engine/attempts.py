@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from bathysphere.engine.database import Pool
+from bathysphere.engine.database import Connection, Pool
 from bathysphere.engine.errors import Superseded
 from bathysphere.engine.records import Run
 from bathysphere.engine.rollback import remember_writes, roll_back
@@ -67,8 +67,8 @@ class Attempts:
                 " WHERE run_id = %s AND token = %s",
                 (0 if is_strike else 1, run.run_id, run.token),
             )
-        if not cursor.rowcount:
-            raise Superseded(f"run {run.run_id} was taken over")
+            if not cursor.rowcount and await self._done_before(connection, run) is None:
+                raise Superseded(f"run {run.run_id} was taken over")
 
     async def finish(
         self, run: Run, status: EndStatus, *, error: Mapping[str, Any] | None = None
@@ -96,7 +96,10 @@ class Attempts:
                 )
             ).fetchone()
             if row is None:
-                raise Superseded(f"run {run.run_id} was taken over")
+                before = await self._done_before(connection, run)
+                if before is None or not before.is_over:
+                    raise Superseded(f"run {run.run_id} was taken over")
+                return before
             ended = Run.from_row(row)
             if ended.status == "cancelled" and ended.cancel == "rollback":
                 await roll_back(connection, ended)
@@ -106,6 +109,20 @@ class Attempts:
                 )
             await settle_thread(connection, run.thread_id)
         return ended
+
+    async def _done_before(self, connection: Connection, run: Run) -> Run | None:
+        """The run, when this very attempt has already let go of it.
+
+        PostgreSQL did what we asked for, and the connection was lost before we heard of it.
+        """
+        row = await (
+            await connection.execute(
+                "SELECT * FROM engine.runs WHERE run_id = %s AND attempt = %s"
+                " AND token IS NULL AND status <> 'running'",
+                (run.run_id, run.attempt),
+            )
+        ).fetchone()
+        return Run.from_row(row) if row is not None else None
 
 
 _OPEN = """

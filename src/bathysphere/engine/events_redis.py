@@ -25,6 +25,7 @@ from bathysphere.engine.events import Entry, Gap, continue_from
 
 _log = logging.getLogger(__name__)
 _MARKER = "bathysphere:log-marker"
+_LOOKS = 32  # at a time: redis-py refuses the 101st connection, and all readers may look at once
 _NOBODY = UUID(int=0)  # always subscribed to: redis-py does not listen while it has no channel
 
 
@@ -34,6 +35,7 @@ class _Reader:
 
     batches: deque[list[Entry] | None] = field(default_factory=lambda: deque(maxlen=256))
     woken: asyncio.Event = field(default_factory=asyncio.Event)
+    has_lost: bool = False
 
     def push(self, batch: list[Entry] | None) -> None:
         if len(self.batches) == self.batches.maxlen:
@@ -64,6 +66,7 @@ class RedisEventLog:
         self._append = redis.register_script(_APPEND)
         self._pubsub: Any = None
         self._subscribing = asyncio.Lock()
+        self._looking = asyncio.Semaphore(_LOOKS)
         self._marker = b""
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -118,6 +121,10 @@ class RedisEventLog:
         try:
             while not _is_cancelled():
                 await reader.woken.wait()
+                if reader.has_lost and not position:
+                    # It has seen nothing, but there may have been something to see.
+                    yield Gap(0)
+                reader.has_lost = False
                 while reader.batches:
                     batch = reader.batches.popleft()
                     for item in await self._try_items(thread_id, batch, position, reader):
@@ -154,6 +161,10 @@ class RedisEventLog:
                 return []
             if position and batch[0].id <= position + 1:
                 return [entry for entry in batch if entry.id > position]
+        async with self._looking:
+            return await self._look_after(thread_id, position)
+
+    async def _look_after(self, thread_id: UUID, position: int) -> list[Entry | Gap]:
         entries: list[Entry] = []
         start = position
         while True:
@@ -225,7 +236,7 @@ class RedisEventLog:
             await asyncio.sleep(self._look)
             try:
                 if await self._check_marker():
-                    self._wake(list(self._readers))
+                    self._wake(list(self._readers), has_lost=True)
             except RedisError as error:
                 _log.warning("the event log cannot see Redis: %s", error)
                 self._marker = b""
@@ -240,9 +251,10 @@ class RedisEventLog:
         self._marker = found or b""
         return bool(changed)
 
-    def _wake(self, threads: Sequence[UUID]) -> None:
+    def _wake(self, threads: Sequence[UUID], *, has_lost: bool = False) -> None:
         for thread_id in threads:
             for reader in self._readers.get(thread_id, ()):
+                reader.has_lost |= has_lost
                 reader.push(None)
 
 

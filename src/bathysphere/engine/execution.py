@@ -30,6 +30,7 @@ from bathysphere.engine.errors import Superseded
 from bathysphere.engine.events import EventLog
 from bathysphere.engine.fence import FencedSaver
 from bathysphere.engine.graphs import Graph, Graphs
+from bathysphere.engine.owned_store import OwnedStore
 from bathysphere.engine.publish import Publisher
 from bathysphere.engine.queue import HandOn
 from bathysphere.engine.records import Mode, Run
@@ -140,7 +141,8 @@ class Executor:
     async def _stream(self, run: Run, control: RunControl, publisher: Publisher) -> bool:
         token = _token(run)
         saver = FencedSaver(self._pool, run_id=run.run_id, token=token)
-        graph = self._graphs.bind(run.graph, checkpointer=saver, store=self._store)
+        store = OwnedStore(self._store, run.owner) if self._store is not None else None
+        graph = self._graphs.bind(run.graph, checkpointer=saver, store=store)
         effects = PostgresEffectLog(
             self._pool, thread_id=run.thread_id, run_id=run.run_id, token=token
         )
@@ -159,7 +161,7 @@ class Executor:
             "control": control,
             "version": "v2",
         }
-        mapper = StreamMapper()
+        mapper = StreamMapper(shows_tasks="tasks" in run.work.modes)
         goes_on = run.attempt > 1 and await _has_begun(run, saver)
         config = _config(run, goes_on=goes_on)
         if run.work.answers_first and not goes_on:
@@ -270,7 +272,7 @@ def _config(run: Run, *, goes_on: bool) -> RunnableConfig:
 
 
 def _modes(run: Run) -> list[Any]:
-    needed: tuple[Mode, ...] = ("updates",)
+    needed: tuple[Mode, ...] = ("updates", "tasks")
     return list(dict.fromkeys((*needed, *run.work.modes)))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, JobInserted, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection, OperationalError
@@ -57,7 +58,11 @@ class Queue:
         """Say what a worker does with a job; an API process need not."""
 
         async def run(*, run_id: str) -> None:
-            await execute(UUID(run_id))
+            try:
+                await execute(UUID(run_id))
+            except asyncio.CancelledError as error:
+                # Procrastinate ends a cancelled job, and a run without a job would be nobody's.
+                raise HandOn from error
 
         self.app.task(name=TASK, queue=QUEUE, retry=self._retry)(run)
 
@@ -71,7 +76,11 @@ class Queue:
             priority=-tag,
             task_kwargs={"run_id": str(run_id)},
         )
-        queued = await self.app.job_manager.defer_job_async(job, connection=connection)
+        try:
+            queued = await self.app.job_manager.defer_job_async(job, connection=connection)
+        except ConnectorException as error:
+            # To our callers a lost database looks the same wherever it is lost.
+            raise error.__cause__ or error from None
         assert queued.id is not None  # noqa: S101  # set by the insert
         return queued.id
 
@@ -208,6 +217,8 @@ UPDATE procrastinate_jobs
        abort_requested = false, worker_id = NULL
  WHERE {_MINE}
 """  # noqa: S608  # our own constant
+# Not a join: when another worker takes the job between our look and our lock, PostgreSQL asks again
+# with the job's new row but the old worker's, and a LEFT JOIN would find that no worker has it.
 _REAP = """
 UPDATE procrastinate_jobs
    SET status = 'todo', attempts = attempts + 1, scheduled_at = NULL,
@@ -215,10 +226,11 @@ UPDATE procrastinate_jobs
  WHERE id IN (
        SELECT job.id
          FROM procrastinate_jobs job
-         LEFT JOIN procrastinate_workers worker ON worker.id = job.worker_id
         WHERE job.status = 'doing'
-          AND (worker.id IS NULL
-               OR worker.last_heartbeat < now() - make_interval(secs => %s))
+          AND NOT EXISTS (
+              SELECT 1 FROM procrastinate_workers worker
+               WHERE worker.id = job.worker_id
+                 AND worker.last_heartbeat >= now() - make_interval(secs => %s))
           FOR UPDATE OF job SKIP LOCKED)
 RETURNING args ->> 'run_id' AS run_id
 """

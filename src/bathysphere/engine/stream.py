@@ -12,6 +12,7 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk, BaseMessage
 
 from bathysphere.engine.events import Channel
+from bathysphere.engine.lineage import Lineage
 
 INTERRUPT = "__interrupt__"
 Namespace = tuple[str, ...]
@@ -38,13 +39,17 @@ class Happening:
 class StreamMapper:
     """Maps the parts of one run's stream, and notes whether the run stopped to ask."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shows_tasks: bool = False) -> None:
         self.is_interrupted = False
+        self._shows_tasks = shows_tasks
         self._asked: set[str] = set()
+        self._lineage = Lineage()
 
     def map(self, part: Mapping[str, Any]) -> Iterator[Token | Happening]:
         """What one part of the stream says."""
         kind, namespace, data = part["type"], tuple(part["ns"]), part["data"]
+        for place, told in self._lineage.see(kind, namespace, data):
+            yield Happening(channel="lifecycle", namespace=place, data=told)
         if kind == "messages":
             yield _message(namespace, *data)
         elif kind == "updates":
@@ -54,7 +59,7 @@ class StreamMapper:
                 yield Happening(channel="values", namespace=(), data=data)
         elif kind == "checkpoints":
             yield Happening(channel="checkpoints", namespace=namespace, data=_checkpoint(data))
-        elif kind in ("custom", "tools", "tasks"):
+        elif kind in ("custom", "tools") or (kind == "tasks" and self._shows_tasks):
             yield Happening(channel=kind, namespace=namespace, data=data)
 
     def _updates(self, namespace: Namespace, data: Mapping[str, Any]) -> Iterator[Happening]:

@@ -9,7 +9,7 @@ from bathysphere.engine.records import Owner
 from bathysphere.server.services import Services
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
@@ -20,7 +20,7 @@ async def _owner(request: Request) -> Owner:
     return owner
 
 
-def _heartbeat(request: Request) -> float:
+async def _heartbeat(request: Request) -> float:
     seconds: float = request.app.state.heartbeat_seconds
     return seconds
 

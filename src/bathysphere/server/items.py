@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from langgraph.store.base import BaseStore, Item, SearchItem
 
+from bathysphere.engine.owned_store import owner_namespace
 from bathysphere.engine.records import Owner
 from bathysphere.server.errors import InvalidRequest, ItemNotFound
 
@@ -68,11 +69,6 @@ class Items:
         return view
 
 
-def owner_namespace(owner: Owner) -> tuple[str, ...]:
-    """Where an owner's items begin. Dots would end a part of a namespace, so they are escaped."""
-    return ("owners", _part(owner.tenant), _part(owner.user))
-
-
 async def _asked(operation: Awaitable[_T]) -> _T:
     """The store's own refusals (a bad filter, a bad namespace), said as ours."""
     try:
@@ -85,7 +81,3 @@ def _parts(namespace: list[str]) -> tuple[str, ...]:
     if any(not part or "." in part for part in namespace):
         raise InvalidRequest("a namespace's parts are texts without dots")
     return tuple(namespace)
-
-
-def _part(name: str) -> str:
-    return name.replace("%", "%25").replace(".", "%2E") or "%"

@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 
 from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.engine.answers import Answers
@@ -95,8 +95,15 @@ def open_redis(url: str) -> Redis:
     Not redis-py's own timeout: it is `asyncio.wait_for`, which before Python 3.12 may swallow a
     cancellation, and then a task that was told to stop goes on waiting for ever.
     """
-    return Redis.from_url(
-        url, socket_timeout=None, socket_keepalive=True, socket_keepalive_options=_KEEPALIVE
+    return Redis.from_pool(
+        BlockingConnectionPool.from_url(
+            url,
+            # Who finds all of them in use waits: the plain pool refuses, and events would be lost.
+            max_connections=64,
+            socket_timeout=None,
+            socket_keepalive=True,
+            socket_keepalive_options=_KEEPALIVE,
+        )
     )
 
 

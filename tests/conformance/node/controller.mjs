@@ -164,8 +164,7 @@ export const behaviours = {
   "an enqueued message waits for its turn": async () => {
     const made = controller("steps", { queue: "server" });
     const first = made.submit({ name: "a", steps: 3, delay: 0.2 });
-    await until("the first run", () => snapshot(made).isLoading && snapshot(made).threadId);
-    await sleep(150);
+    await until("the first step", () => (snapshot(made).values.items ?? []).length >= 1);
     await made.submit({ name: "b", steps: 1 }, { multitaskStrategy: "enqueue" });
     await first;
     await until("both", () => (snapshot(made).values.items ?? []).length === 4);

@@ -158,6 +158,20 @@ export const behaviours = {
     await command(threadId, "input.respond", { interrupt_id: second, response: "b", namespace: [] });
     await until("the end", async () => (await newClient().threads.get(threadId)).status === "idle");
   },
+  "a new message does not lose an answer that was already given": async () => {
+    const { threadId } = await started("chat", human("ask two"));
+    const found = data(await ended(threadId), "input.requested");
+    const first = found.find((d) => d.payload.question === "First?");
+    await command(threadId, "input.respond", { interrupt_id: first.interrupt_id, response: "kept", namespace: [] });
+    const { runId } = await started("chat", human("never mind"), { threadId });
+    const client = newClient();
+    await client.runs.join(threadId, runId);
+    const { values, tasks } = await client.threads.getState(threadId);
+    const answer = values.messages.find((m) => m.type === "tool" && m.tool_call_id === "call_1");
+    assert.equal(answer?.content, "kept");
+    assert.deepEqual(tasks, []);
+    assert.ok(values.messages.some((m) => m.type === "human" && m.content === "never mind"));
+  },
   "unknown commands and bad arguments are answers, not failures": async () => {
     const { threadId } = await started("chat", human("hello"));
     assert.equal((await command(threadId, "no.such")).error, "unknown_command");

@@ -50,3 +50,14 @@ async def test_a_worker_stopped_while_it_ends_a_run_does_not_keep_it_from_anothe
         await rig.pool.putconn(connection)
     assert again is not None
     assert (again.attempt, again.status) == (2, "running")
+
+
+async def test_a_database_lost_while_a_run_is_queued_is_a_lost_database(rig: Rig):
+    thread, run_id = uuid4(), uuid4()
+    async with rig.pool.connection() as connection:
+        backend = connection.info.backend_pid
+        async with rig.pool.connection() as other:
+            await other.execute("SELECT pg_terminate_backend(%s)", (backend,))
+        await asyncio.sleep(0.1)
+        with pytest.raises(psycopg.OperationalError):
+            await rig.queue.defer(connection, run_id=run_id, lock=thread, tag=0)

@@ -136,3 +136,22 @@ async def test_what_cannot_be_json_is_said_not_raised():
     ((unreadable, readable),) = log.batches
     assert "unreadable" in unreadable.data
     assert readable.data == {"s": [1], "o": "<class 'object'>"}
+
+
+class SlowLog(RecordingLog):
+    """Takes a while to append, as a log across the network does."""
+
+    async def append(self, thread_id, bodies, *, token=0, after_loss=False):
+        await asyncio.sleep(0.05)
+        return await super().append(thread_id, bodies, token=token, after_loss=after_loss)
+
+
+async def test_a_batch_on_its_way_when_the_run_ends_arrives():
+    log = SlowLog()
+    async with Publisher(log, a_run(), clock=SystemClock(), interval=0.01) as publisher:
+        publisher.add(token("first"))
+        await asyncio.sleep(0.03)  # the first batch is being appended now
+        assert log.batches == []
+        publisher.add(token(" second"))
+    told = [event.data["text"] for batch in log.batches for event in batch]
+    assert "".join(told) == "first second"

@@ -5,6 +5,10 @@ from langgraph.types import Interrupt
 
 from bathysphere.engine.stream import Happening, StreamMapper, Token
 
+STARTED = Happening(
+    channel="lifecycle", namespace=("tools:1",), data={"event": "started", "graph": "tools"}
+)
+
 
 def part(kind: str, data: object, ns: tuple[str, ...] = ()) -> dict:
     return {"type": kind, "ns": ns, "data": data}
@@ -12,9 +16,10 @@ def part(kind: str, data: object, ns: tuple[str, ...] = ()) -> dict:
 
 def test_a_token_keeps_its_place():
     chunk = AIMessageChunk(content="he", id="m1")
-    (item,) = StreamMapper().map(
+    started, item = StreamMapper().map(
         part("messages", (chunk, {"langgraph_node": "model"}), ("tools:1",))
     )
+    assert started == STARTED
     assert item == Token(namespace=("tools:1",), node="model", chunk=chunk)
 
 
@@ -37,7 +42,7 @@ def test_an_update_names_its_node():
 def test_a_nested_question_is_asked_once_and_stops_the_run_at_the_root():
     mapper = StreamMapper()
     question = Interrupt(value={"type": "q"}, id="i1", response_schema={"type": "string"})
-    (asked,) = mapper.map(part("updates", {"__interrupt__": (question,)}, ("tools:1",)))
+    _, asked = mapper.map(part("updates", {"__interrupt__": (question,)}, ("tools:1",)))
     assert asked.channel == "input"
     assert asked.namespace == ("tools:1",)
     assert asked.data == {
@@ -59,7 +64,7 @@ def test_a_breakpoint_stops_the_run_without_a_question():
 
 def test_only_the_roots_values_are_passed_on():
     mapper = StreamMapper()
-    assert list(mapper.map(part("values", {"n": 1}, ("tools:1",)))) == []
+    assert list(mapper.map(part("values", {"n": 1}, ("tools:1",)))) == [STARTED]
     assert [item.data for item in mapper.map(part("values", {"n": 1}))] == [{"n": 1}]
 
 
@@ -79,3 +84,20 @@ def test_a_checkpoint_event_holds_no_state():
         "source": "loop",
         "next": ["a"],
     }
+
+
+def test_a_subagent_is_told_with_the_call_that_sent_it_out():
+    mapper = StreamMapper()
+    call = {"name": "task", "args": {"description": "x"}, "id": "c1", "type": "tool_call"}
+    task = {"id": "1", "name": "tools", "input": {"tool_call": call}, "triggers": []}
+    assert list(mapper.map(part("tasks", task))) == []  # told only where a run asked for tasks
+    (started,) = mapper.map(part("values", {}, ("tools:1",)))
+    assert started.data["cause"] == {"type": "toolCall", "tool_call_id": "c1"}
+    ended = {"id": "1", "name": "tools", "result": {}, "error": None, "interrupts": []}
+    assert [item.data["event"] for item in mapper.map(part("tasks", ended))] == ["completed"]
+
+
+def test_tasks_are_shown_where_a_run_asked_for_them():
+    task = {"id": "1", "name": "tools", "input": None, "triggers": []}
+    (item,) = StreamMapper(shows_tasks=True).map(part("tasks", task))
+    assert item.channel == "tasks"

@@ -5,6 +5,7 @@ Whatever it missed, it ends up with the thread's values, its open questions and 
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -53,7 +54,9 @@ class Feed:
         """The wire events after `since`, those of one log entry together."""
         is_known = await self._is_mine()
         position = self._since // WIDTH
-        if position and await self._services.events.last_id(self._thread_id) < position:
+        last = await self._services.events.last_id(self._thread_id)
+        # Without `since` it may still be a client that lost its connection, and then the log.
+        if last < position or (is_known and not last and await self._is_over()):
             yield await self._snapshot(position)
             position = 0
         # From the start, because a message that is being written began somewhere before.
@@ -90,6 +93,11 @@ class Feed:
     async def _is_mine(self) -> bool:
         return await thread_exists(self._services.pool, self._thread_id, owner=self._owner)
 
+    async def _is_over(self) -> bool:
+        """Whether nothing more will be told by a run."""
+        runs = await self._services.runs.of_thread(self._thread_id, owner=self._owner, limit=1)
+        return bool(runs) and runs[0].is_over
+
     async def _snapshot(self, resumes_at: int) -> list[WireEvent]:
         """Where the thread stands, in place of events that are gone."""
         try:
@@ -106,7 +114,7 @@ class Feed:
             events.append(self._event(seq, len(events), "input", data))
         if runs:
             events.append(self._event(seq, WIDTH - 1, "lifecycle", _standing(runs[0])))
-        return events
+        return [replace(event, is_made_up=True) for event in events]
 
     def _event(self, seq: int, number: int, channel: str, data: Any) -> WireEvent:
         return WireEvent(
@@ -125,7 +133,7 @@ def encode(event: WireEvent) -> bytes:
         {
             "type": "event",
             "seq": event.seq,
-            "event_id": str(event.seq),
+            "event_id": event.event_id,
             "method": event.method,
             "params": event.params(),
         }

@@ -39,6 +39,12 @@ class WireEvent:
     at: int
     data: Any
     node: str | None = None
+    is_made_up: bool = False
+
+    @property
+    def event_id(self) -> str:
+        """What clients dedupe by: the same in every replay, but each snapshot is news."""
+        return f"{self.seq}@{self.at}" if self.is_made_up else str(self.seq)
 
     def params(self) -> dict[str, Any]:
         """The event's parameters."""
