@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth clean
+.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ bench-loop: ## CPU per iteration beside create_agent and create_deep_agent; last
 bench-growth: ## Bytes stored in PostgreSQL beside create_agent and create_deep_agent; last line is JSON
 	@scripts/services.sh
 	$(PY) benchmarks/speed/growth.py
+
+bench-tutor: ## Scripted students measure the tutor (or BATHYSPHERE_MODEL_MAIN); last line is JSON
+	$(PY) benchmarks/quality/tutor/run.py
 
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel

@@ -15,3 +15,9 @@ from bathysphere.models.settings import ModelSettings
 def simple() -> Graph:
     """The `simple` agent."""
     return build(configured("simple", ModelSettings.from_environment()))
+
+
+@cache
+def tutor() -> Graph:
+    """The `tutor` agent."""
+    return build(configured("tutor", ModelSettings.from_environment()))

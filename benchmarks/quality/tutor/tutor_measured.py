@@ -1,0 +1,35 @@
+"""A persona, or one of the seed's prompts, talks to the tutor; what came of it is counted."""
+
+from tutor_device import Device
+from tutor_dialogue import Dialogue
+from tutor_measure import Counts, measure
+from tutor_personas import Persona
+from tutor_seed_prompts import SeedPrompt
+
+from bathysphere.models.resolve import Models
+
+MUST = {
+    "form_share": 1.0,
+    "given_away": 0,
+    "told_when_asked": 1.0,
+    "quote_validity": 1.0,
+    "made_up_quotes": 0,
+    "unanswered_objections": 0,
+}
+"""What the machinery must reach with the scripted tutor."""
+
+
+async def talk_to(persona: Persona, models: Models, layers: tuple = ()) -> Counts:
+    """Let one persona say all its lines, and count."""
+    device = Device(**persona.documents)
+    talk = Dialogue(models=models, device=device, accepts=persona.accepts, reliability=layers)
+    for line in persona.says:
+        await talk.say(line, lambda question: persona.answers)
+    return measure(talk.state, device, persona.secret)
+
+
+async def prompt(case: SeedPrompt, models: Models, layers: tuple = ()) -> list[str]:
+    """Put one example prompt of the seed to the tutor; what is wrong comes back."""
+    talk = Dialogue(models=models, device=Device(**case.documents), reliability=layers)
+    await talk.say(case.prompt, lambda question: case.answer)
+    return case.failures(talk)
