@@ -5,6 +5,7 @@ None of them runs as root, all listen on loopback, each lives in a folder that g
 
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
@@ -22,10 +23,15 @@ Shutdown = Literal["fast", "immediate"]
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those the kernel gives out, so that no client takes it during a restart."""
+    while True:
+        port = random.randrange(15_000, 30_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def servant() -> str | None:

@@ -110,7 +110,7 @@ def judge_stream(
     tally.reconnects += client.connections - 1
     got, wanted = (
         client.ids,
-        [event["seq"] for event in again.seen if event["seq"] <= client.ids[-1]],
+        [seq for seq in again.ids if seq <= client.ids[-1]],
     )
     missing, extra = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
     tally.events_lost += missing.total()
