@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from bathysphere.engine.database import Connection, Pool
 from bathysphere.engine.errors import Superseded
+from bathysphere.engine.queue import held_job
 from bathysphere.engine.records import Run
 from bathysphere.engine.rollback import remember_writes, roll_back
 from bathysphere.engine.runs import hold_thread, settle_thread
@@ -26,9 +27,20 @@ class Attempts:
         self._pool = pool
 
     async def open(self, run_id: UUID) -> Run | None:
-        """Take the run over; None when it is already over."""
+        """Take the run over; None when it is already over, or its job is no longer this worker's.
+
+        A worker that was cut off while it asked must not take the run from the one that has the
+        job since.
+        """
+        job = held_job()
+        values = {
+            "run": run_id,
+            "job": job.id if job else None,
+            "worker": job.worker_id if job else None,
+            "tries": job.attempts if job else None,
+        }
         async with self._pool.connection() as connection:
-            row = await (await connection.execute(_OPEN, (run_id,))).fetchone()
+            row = await (await connection.execute(_OPEN, values)).fetchone()
             if row is None:
                 return None
             run = Run.from_row(row)
@@ -129,7 +141,11 @@ _OPEN = """
 UPDATE engine.runs
    SET status = 'running', token = nextval('engine.attempt_tokens'), attempt = attempt + 1,
        strikes = strikes + 1, started_at = COALESCE(started_at, now())
- WHERE run_id = %s AND status IN ('pending', 'running')
+ WHERE run_id = %(run)s AND status IN ('pending', 'running')
+   AND (%(job)s::bigint IS NULL OR EXISTS (
+        SELECT 1 FROM procrastinate_jobs
+         WHERE id = %(job)s AND status = 'doing' AND worker_id = %(worker)s
+           AND attempts = %(tries)s))
 RETURNING *
 """
 _FINISH = """

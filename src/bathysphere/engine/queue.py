@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -30,6 +31,14 @@ _LOOK: JobInserted = {"type": "job_inserted", "job_id": 0}
 _log = logging.getLogger(__name__)
 
 Execute = Callable[[UUID], Awaitable[None]]
+
+
+_held: ContextVar[Job | None] = ContextVar("bathysphere_held_job", default=None)
+
+
+def held_job() -> Job | None:
+    """The job this task is done for, as it was when it was taken from the queue."""
+    return _held.get()
 
 
 class HandOn(Exception):  # not a failure: the run goes on elsewhere
@@ -57,14 +66,15 @@ class Queue:
     def serve(self, execute: Execute) -> None:
         """Say what a worker does with a job; an API process need not."""
 
-        async def run(*, run_id: str) -> None:
+        async def run(context: Any, *, run_id: str) -> None:
+            _held.set(context.job)
             try:
                 await execute(UUID(run_id))
             except asyncio.CancelledError as error:
                 # Procrastinate ends a cancelled job, and a run without a job would be nobody's.
                 raise HandOn from error
 
-        self.app.task(name=TASK, queue=QUEUE, retry=self._retry)(run)
+        self.app.task(name=TASK, queue=QUEUE, retry=self._retry, pass_context=True)(run)
 
     async def defer(self, connection: Connection, *, run_id: UUID, lock: UUID, tag: int) -> int:
         """Queue a run in the caller's transaction; return the job's id."""

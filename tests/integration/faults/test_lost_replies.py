@@ -1,6 +1,7 @@
 """PostgreSQL does what a worker asks for, and the worker does not hear of it: it asks again."""
 
 import asyncio
+from types import SimpleNamespace
 from uuid import uuid4
 
 import psycopg
@@ -9,7 +10,7 @@ from engine_rig import Rig
 
 from bathysphere.engine.attempts import Attempts
 from bathysphere.engine.errors import Superseded
-from bathysphere.engine.queue import HandOn, Queue
+from bathysphere.engine.queue import HandOn, Queue, _held
 
 pytestmark = pytest.mark.services
 
@@ -85,4 +86,26 @@ async def test_a_cancelled_job_stays_in_the_queue(rig: Rig):
 
     queue.serve(cancelled)
     with pytest.raises(HandOn):
-        await queue.app.tasks["run"].func(run_id=str(uuid4()))
+        await queue.app.tasks["run"].func(SimpleNamespace(job=None), run_id=str(uuid4()))
+
+
+async def test_a_worker_whose_job_was_given_away_cannot_take_the_run(rig: Rig):
+    """It was cut off while it asked for the run; meanwhile another worker got the job."""
+    run = await rig.start(uuid4(), "failing", input={"name": "x", "steps": 0})
+    fetched = await rig.queue.app.job_manager.fetch_job(queues=None, worker_id=await a_worker(rig))
+    held = _held.set(fetched)
+    try:
+        assert (await rig.attempts.open(run.run_id)).attempt == 1
+        async with rig.pool.connection() as connection:
+            await connection.execute(
+                "UPDATE procrastinate_jobs SET status = 'todo', attempts = attempts + 1,"
+                " worker_id = NULL WHERE id = %s",
+                (fetched.id,),
+            )
+        assert await rig.attempts.open(run.run_id) is None
+    finally:
+        _held.reset(held)
+
+
+async def a_worker(rig: Rig) -> int:
+    return await rig.queue.app.job_manager.register_worker()

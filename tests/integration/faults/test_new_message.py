@@ -22,10 +22,11 @@ def quiet(said: str) -> dict:
     return {"items": [said], "name": "quiet"}
 
 
-async def asked(rig: Rig, answers: Answers) -> tuple[UUID, str, str]:
-    """A thread with two open questions: left and right."""
+async def asked(rig: Rig, answers: Answers, *, delay: float = 0) -> tuple[UUID, str, str]:
+    """A thread with two open questions, left and right; an answered one takes `delay` seconds."""
     thread = uuid4()
-    await rig.ended(await rig.start(thread, "answering", input={"items": ["first"]}))
+    first = {"items": ["first"], "delay": delay}
+    await rig.ended(await rig.start(thread, "answering", input=first))
     pending = await answers.pending(thread, graph="answering")
     by_question = {q.value["question"]: name for name, q in pending.items()}
     return thread, by_question["left?"], by_question["right?"]
@@ -76,10 +77,9 @@ async def test_without_a_kept_answer_a_new_message_only_drops_the_questions(rig,
 
 async def test_rolling_the_message_back_opens_the_questions_again(rig, answers):
     async with rig.working():
-        thread, left, right = await asked(rig, answers)
+        thread, left, right = await asked(rig, answers, delay=2.0)
         await answers.give(thread, {left: "yes"}, owner=ALICE, graph="answering")
-        slow = {**quiet("second"), "delay": 3.0}
-        run = await rig.start(thread, "answering", input=slow)
+        run = await rig.start(thread, "answering", input=quiet("second"))
         await rig.in_journal(thread, "left answered")
         await rig.runs.cancel(run.run_id, owner=ALICE, action="rollback")
         assert (await rig.ended(run)).status == "cancelled"
