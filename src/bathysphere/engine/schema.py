@@ -4,6 +4,8 @@ Any number of processes may call `migrate` at once; one does the work, the other
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.resources import files
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -21,22 +23,28 @@ async def migrate(database: Database) -> list[str]:
     connection: Connection = await AsyncConnection.connect(
         database.url, autocommit=True, row_factory=dict_row, prepare_threshold=None
     )
-    async with connection:
-        await _lock(connection)
-        try:
-            await AsyncPostgresSaver(connection).setup()
-            await _procrastinate(connection, database)
-            return await _own(connection)
-        finally:
-            await connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+    async with connection, alone(connection, _LOCK):
+        await AsyncPostgresSaver(connection).setup()
+        await _procrastinate(connection, database)
+        return await _own(connection)
 
 
-async def _lock(connection: Connection) -> None:
+@asynccontextmanager
+async def alone(connection: Connection, lock: int) -> AsyncIterator[None]:
+    """Hold an advisory lock: of all processes, one at a time is inside."""
+    await _lock(connection, lock)
+    try:
+        yield
+    finally:
+        await connection.execute("SELECT pg_advisory_unlock(%s)", (lock,))
+
+
+async def _lock(connection: Connection, lock: int) -> None:
     # Asked for again and again, not waited for: a waiting statement keeps a snapshot, and
     # LangGraph's CREATE INDEX CONCURRENTLY would wait for that snapshot for ever.
     while True:
         row = await (
-            await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_LOCK,))
+            await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (lock,))
         ).fetchone()
         if row is not None and row["locked"]:
             return

@@ -1,6 +1,5 @@
 """What the routes work with: the engine's parts of one API process, opened and closed together."""
 
-import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +19,7 @@ from bathysphere.engine.events_redis import RedisEventLog
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.queue import Queue
 from bathysphere.engine.runs import Runs
+from bathysphere.engine.schema import alone
 from bathysphere.engine.threads import Threads
 from bathysphere.server.states import States
 
@@ -117,19 +117,5 @@ async def migrate_store(database: Database) -> None:
     connection: Connection = await AsyncConnection.connect(
         database.url, autocommit=True, row_factory=dict_row, prepare_threshold=None
     )
-    async with connection:
-        await _lock(connection)
-        try:
-            await AsyncPostgresStore(conn=connection).setup()
-        finally:
-            await connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
-
-
-async def _lock(connection: Connection) -> None:
-    while True:
-        row = await (
-            await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_LOCK,))
-        ).fetchone()
-        if row is not None and row["locked"]:
-            return
-        await asyncio.sleep(0.1)
+    async with connection, alone(connection, _LOCK):
+        await AsyncPostgresStore(conn=connection).setup()
