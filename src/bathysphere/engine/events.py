@@ -8,7 +8,8 @@ starts at the time in milliseconds, so its ids are above all it gave before.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 from uuid import UUID
@@ -62,6 +63,11 @@ class Entry:
     id: int
     body: bytes
 
+    @property
+    def position(self) -> int:
+        """Where a reader is that has seen it."""
+        return self.id
+
     def event(self) -> Event:
         """What happened."""
         return Event.decode(self.body)
@@ -72,6 +78,14 @@ class Gap:
     """Events are missing before what comes next; `resumes_at` is the id to count from."""
 
     resumes_at: int
+
+    @property
+    def position(self) -> int:
+        """Where a reader is that has seen it."""
+        return self.resumes_at
+
+
+Batch = list[Entry | Gap]
 
 
 class EventLog(Protocol):
@@ -97,9 +111,16 @@ class EventLog(Protocol):
         """The id of the newest event, 0 when the log is empty."""
         ...
 
-    def read(self, thread_id: UUID, *, after: int = 0) -> AsyncIterator[Entry | Gap]:
-        """All that is held after an id, then what comes, without end."""
+    def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
+        """All that is held after an id, then what comes, without end, as it came."""
         ...
+
+    async def read(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Entry | Gap, None]:
+        """The same, one by one."""
+        async with aclosing(self.batches(thread_id, after=after)) as batches:
+            async for batch in batches:
+                for item in batch:
+                    yield item
 
     async def delete(self, thread_id: UUID) -> None:
         """Forget the thread."""
@@ -114,7 +135,7 @@ class _MemoryThread:
     waiting: set[asyncio.Event] = field(default_factory=set)
 
 
-class MemoryEventLog:
+class MemoryEventLog(EventLog):
     """The log of one process: for one machine, and for tests."""
 
     def __init__(self, *, clock: Clock, cap: int = 10_000) -> None:
@@ -148,8 +169,8 @@ class MemoryEventLog:
         thread = self._threads.get(thread_id)
         return thread.last if thread is not None and thread.entries else 0
 
-    async def read(self, thread_id: UUID, *, after: int = 0) -> AsyncIterator[Entry | Gap]:
-        """All that is held after an id, then what comes, without end."""
+    async def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
+        """All that is held after an id, then what comes, without end, as it came."""
         woken = asyncio.Event()
         position = after
         try:
@@ -157,9 +178,9 @@ class MemoryEventLog:
                 thread = self._thread(thread_id)
                 thread.waiting.add(woken)
                 woken.clear()
-                for item in _continue(list(thread.entries), position, last=thread.last):
-                    position = item.id if isinstance(item, Entry) else item.resumes_at
-                    yield item
+                if batch := _continue(list(thread.entries), position, last=thread.last):
+                    position = batch[-1].position
+                    yield batch
                 if not woken.is_set():
                     await woken.wait()
         finally:
@@ -184,16 +205,16 @@ class MemoryEventLog:
             woken.set()
 
 
-def _continue(entries: Sequence[Entry], position: int, *, last: int) -> list[Entry | Gap]:
+def _continue(entries: Sequence[Entry], position: int, *, last: int) -> Batch:
     return continue_from([e for e in entries if e.id > position], position, last=last)
 
 
-def continue_from(entries: Sequence[Entry], position: int, *, last: int) -> list[Entry | Gap]:
+def continue_from(entries: Sequence[Entry], position: int, *, last: int) -> Batch:
     """What a reader at `position` gets: the entries after it, and a gap wherever ids jump.
 
     `last` is the newest id the log has given, 0 when the log does not exist.
     """
-    items: list[Entry | Gap] = []
+    items: Batch = []
     for entry in entries:
         if position and entry.id != position + 1:
             items.append(Gap(entry.id - 1))

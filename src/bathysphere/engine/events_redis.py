@@ -11,7 +11,7 @@ import contextlib
 import logging
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import UpstreamError
-from bathysphere.engine.events import Entry, Gap, continue_from
+from bathysphere.engine.events import Batch, Entry, EventLog, Gap, continue_from
 
 _log = logging.getLogger(__name__)
 _MARKER = "bathysphere:log-marker"
@@ -45,7 +45,7 @@ class _Reader:
         self.woken.set()
 
 
-class RedisEventLog:
+class RedisEventLog(EventLog):
     """A stream for each thread. Use as an async context manager."""
 
     def __init__(
@@ -112,8 +112,8 @@ class RedisEventLog:
             newest: Any = await self._redis.xrevrange(_stream(thread_id), count=1)
         return _number(newest[0][0]) if newest else 0
 
-    async def read(self, thread_id: UUID, *, after: int = 0) -> AsyncIterator[Entry | Gap]:
-        """All that is held after an id, then what comes, without end."""
+    async def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
+        """All that is held after an id, then what comes, without end, as it came."""
         reader = _Reader()
         position = after
         with _upstream():
@@ -123,13 +123,13 @@ class RedisEventLog:
                 await reader.woken.wait()
                 if reader.has_lost and not position:
                     # It has seen nothing, but there may have been something to see.
-                    yield Gap(0)
+                    yield [Gap(0)]
                 reader.has_lost = False
                 while reader.batches:
-                    batch = reader.batches.popleft()
-                    for item in await self._try_items(thread_id, batch, position, reader):
-                        position = item.id if isinstance(item, Entry) else item.resumes_at
-                        yield item
+                    told = reader.batches.popleft()
+                    if batch := await self._try_items(thread_id, told, position, reader):
+                        position = batch[-1].position
+                        yield batch
                 reader.woken.clear()
             raise asyncio.CancelledError
         finally:
@@ -143,7 +143,7 @@ class RedisEventLog:
 
     async def _try_items(
         self, thread_id: UUID, batch: list[Entry] | None, position: int, reader: _Reader
-    ) -> list[Entry | Gap]:
+    ) -> Batch:
         """As `_items`; while Redis is away there is nothing, and we look again later."""
         try:
             with _upstream():
@@ -153,9 +153,7 @@ class RedisEventLog:
             reader.push(None)
             return []
 
-    async def _items(
-        self, thread_id: UUID, batch: list[Entry] | None, position: int
-    ) -> list[Entry | Gap]:
+    async def _items(self, thread_id: UUID, batch: list[Entry] | None, position: int) -> Batch:
         if batch is not None:
             if batch[-1].id <= position:
                 return []
@@ -164,7 +162,7 @@ class RedisEventLog:
         async with self._looking:
             return await self._look_after(thread_id, position)
 
-    async def _look_after(self, thread_id: UUID, position: int) -> list[Entry | Gap]:
+    async def _look_after(self, thread_id: UUID, position: int) -> Batch:
         entries: list[Entry] = []
         start = position
         while True:

@@ -15,7 +15,6 @@ from typing import Any
 from uuid import UUID
 
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
-from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, JobInserted, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection, OperationalError
@@ -39,6 +38,18 @@ _held: ContextVar[Job | None] = ContextVar("bathysphere_held_job", default=None)
 def held_job() -> Job | None:
     """The job this task is done for, as it was when it was taken from the queue."""
     return _held.get()
+
+
+def queued(tag: str) -> str:
+    """SQL that queues the run `%(run)s` of `%(thread)s`, and is the job's id.
+
+    An expression, so that a run and its job can be written by one statement.
+    """
+    return (
+        f"(procrastinate_defer_jobs_v1(ARRAY[ROW('{QUEUE}', '{TASK}', -({tag})::int,"
+        " %(thread)s::text, NULL, jsonb_build_object('run_id', %(run)s::text), NULL)"
+        "::procrastinate_job_to_defer_v1]))[1]"
+    )
 
 
 class HandOn(Exception):  # not a failure: the run goes on elsewhere
@@ -78,21 +89,13 @@ class Queue:
 
     async def defer(self, connection: Connection, *, run_id: UUID, lock: UUID, tag: int) -> int:
         """Queue a run in the caller's transaction; return the job's id."""
-        job = Job(
-            queue=QUEUE,
-            task_name=TASK,
-            lock=str(lock),
-            queueing_lock=None,
-            priority=-tag,
-            task_kwargs={"run_id": str(run_id)},
-        )
-        try:
-            queued = await self.app.job_manager.defer_job_async(job, connection=connection)
-        except ConnectorException as error:
-            # To our callers a lost database looks the same wherever it is lost.
-            raise error.__cause__ or error from None
-        assert queued.id is not None  # noqa: S101  # set by the insert
-        return queued.id
+        row: Any = await (
+            await connection.execute(
+                f"SELECT {queued('%(tag)s')} AS id".encode(),  # our own names
+                {"run": run_id, "thread": lock, "tag": tag},
+            )
+        ).fetchone()
+        return int(row["id"])
 
     async def withdraw(self, connection: Connection, job_id: int | None) -> bool:
         """Take a waiting job back; False when a worker already has it."""

@@ -48,6 +48,11 @@ class Work:
         return self.resume is not None or self.update is not None or bool(self.goto)
 
     @property
+    def is_message(self) -> bool:
+        """Whether it adds an input at the thread's end, and does nothing else."""
+        return self.input is not None and not self.is_command and self.checkpoint_id is None
+
+    @property
     def answers_first(self) -> bool:
         """Whether it closes a step that was partly answered before it starts with its input."""
         return self.resume is not None and self.input is not None

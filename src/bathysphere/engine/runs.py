@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from bathysphere.core.clock import Clock, SystemClock
@@ -16,7 +17,7 @@ from bathysphere.core.errors import UpstreamError
 from bathysphere.engine.database import Connection, Pool
 from bathysphere.engine.errors import RunIdTaken, RunNotFound, ThreadBusy, ThreadNotFound
 from bathysphere.engine.events import Event, EventLog
-from bathysphere.engine.queue import Queue
+from bathysphere.engine.queue import Queue, queued
 from bathysphere.engine.records import CancelAction, Owner, Run, RunStatus, Strategy, Work
 from bathysphere.engine.rollback import roll_back
 
@@ -72,8 +73,11 @@ class Runs:
             ThreadBusy: The thread has a run and the strategy is `reject`.
             RunIdTaken: The run id names a run of another thread or owner.
         """
-        async with self._pool.connection() as connection, connection.transaction():
-            created, ended = await self._create(connection, new, owner)
+        try:
+            async with self._pool.connection() as connection, connection.transaction():
+                created, ended = await self._create(connection, new, owner)
+        except UniqueViolation:
+            return Created(await self._asked_before(new, owner), is_new=False)
         await self._announce(ended)
         return created
 
@@ -86,17 +90,22 @@ class Runs:
     async def _create(
         self, connection: Connection, new: NewRun, owner: Owner
     ) -> tuple[Created, list[_Ended]]:
-        if new.creates_thread:
-            await connection.execute(
-                "INSERT INTO engine.threads (thread_id, tenant, owner) VALUES (%s, %s, %s)"
-                " ON CONFLICT DO NOTHING",
-                (new.thread_id, owner.tenant, owner.user),
-            )
-        await lock_thread(connection, new.thread_id, owner=owner)
-        if (known := await self._known(connection, new, owner)) is not None:
-            return Created(known, is_new=False), []
-        ended = await self._make_way(connection, new)
-        return Created(await self._insert(connection, new, owner), is_new=True), ended
+        await _occupy(connection, new, owner)
+        ended: list[_Ended] = []
+        if new.strategy != "enqueue":
+            # Asked a second time, it must not make way for itself.
+            if (known := await self._known(connection, new, owner)) is not None:
+                await settle_thread(connection, new.thread_id)
+                return Created(known, is_new=False), []
+            ended = await self._make_way(connection, new)
+        return Created(await _insert(connection, new, owner), is_new=True), ended
+
+    async def _asked_before(self, new: NewRun, owner: Owner) -> Run:
+        async with self._pool.connection() as connection:
+            known = await self._known(connection, new, owner)
+        if known is None:
+            raise RunIdTaken(f"run id {new.run_id} is in use", hint="send a fresh run id")
+        return known
 
     async def get(self, run_id: UUID, *, owner: Owner) -> Run:
         """One run."""
@@ -156,8 +165,6 @@ class Runs:
         return run
 
     async def _make_way(self, connection: Connection, new: NewRun) -> list[_Ended]:
-        if new.strategy == "enqueue":
-            return []
         active = await self._active(connection, new.thread_id)
         if active and new.strategy == "reject":
             raise ThreadBusy(
@@ -233,42 +240,37 @@ class Runs:
             with contextlib.suppress(UpstreamError):
                 await self._log.append(one.run.thread_id, [event.encode()])
 
-    async def _insert(self, connection: Connection, new: NewRun, owner: Owner) -> Run:
-        work = await _with_kept_answers(connection, new)
-        values = {
+
+CANCELLED = {"code": "cancelled", "message": "The run was cancelled."}
+REPLACED = {"code": "replaced", "message": "A newer run on this thread took its place."}
+
+
+async def _occupy(connection: Connection, new: NewRun, owner: Owner) -> None:
+    """Hold the thread, make it when that is asked for, and call it busy: one statement."""
+    cursor = await connection.execute(
+        _MAKE_AND_OCCUPY if new.creates_thread else _OCCUPY,
+        {"thread": new.thread_id, "tenant": owner.tenant, "owner": owner.user},
+    )
+    if await cursor.fetchone() is None:
+        raise ThreadNotFound(f"no thread {new.thread_id}")
+
+
+async def _insert(connection: Connection, new: NewRun, owner: Owner) -> Run:
+    work = new.work
+    cursor = await connection.execute(
+        _INSERT,
+        {
             "run": new.run_id,
             "thread": new.thread_id,
             "tenant": owner.tenant,
             "owner": owner.user,
             "graph": new.graph,
             "work": Jsonb(work.to_json()),
-        }
-        row: Any = await (await connection.execute(_INSERT, values)).fetchone()
-        job_id = await self._queue.defer(
-            connection, run_id=new.run_id, lock=new.thread_id, tag=row["tag"]
-        )
-        await connection.execute(
-            "UPDATE engine.runs SET job_id = %s WHERE run_id = %s", (job_id, new.run_id)
-        )
-        await connection.execute(
-            "UPDATE engine.threads SET status = 'busy', updated_at = now() WHERE thread_id = %s",
-            (new.thread_id,),
-        )
-        return Run.from_row({**row, "job_id": job_id})
-
-
-CANCELLED = {"code": "cancelled", "message": "The run was cancelled."}
-REPLACED = {"code": "replaced", "message": "A newer run on this thread took its place."}
-
-
-async def _with_kept_answers(connection: Connection, new: NewRun) -> Work:
-    """A new message takes along the answers that still wait for others: none of them is lost."""
-    work = new.work
-    if work.input is None or work.is_command or work.checkpoint_id is not None:
-        return work
-    rows = await (await connection.execute(_TAKE_KEPT, (new.run_id, new.thread_id))).fetchall()
-    answers = {row["interrupt_id"]: row["answer"] for row in rows}
-    return replace(work, resume=answers) if answers else work
+            "takes_kept": work.is_message,
+        },
+    )
+    row: Any = await cursor.fetchone()
+    return Run.from_row(row)
 
 
 async def lock_thread(connection: Connection, thread_id: UUID, *, owner: Owner) -> None:
@@ -308,25 +310,54 @@ SELECT set_config('idle_in_transaction_session_timeout', '4000', true)
    AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))
    FOR UPDATE
 """
-_TAKE_KEPT = """
-UPDATE engine.answers SET run_id = %s WHERE thread_id = %s AND run_id IS NULL
-RETURNING interrupt_id, answer
-"""
+_BUSY = "status = 'busy', updated_at = now()"
+_HELD = "set_config('idle_in_transaction_session_timeout', '4000', true)"
+_OCCUPY = f"""
+UPDATE engine.threads SET {_BUSY}
+ WHERE thread_id = %(thread)s AND (tenant, owner) = (%(tenant)s, %(owner)s)
+RETURNING {_HELD}
+""".encode()  # noqa: S608  # our own constants
+_MAKE_AND_OCCUPY = f"""
+INSERT INTO engine.threads AS thread (thread_id, tenant, owner, status)
+VALUES (%(thread)s, %(tenant)s, %(owner)s, 'busy')
+ON CONFLICT (thread_id) DO UPDATE SET {_BUSY}
+ WHERE (thread.tenant, thread.owner) = (EXCLUDED.tenant, EXCLUDED.owner)
+RETURNING {_HELD}
+""".encode()  # noqa: S608  # our own constants
+# The run, its place in the queue and the answers it takes along, in one statement.
+#
+# A new message takes along the answers that still wait for others: none of them is lost.
+#
 # Start-time fair queueing: a tenant's runs have rising tags, and a tenant that has nothing waiting
 # starts at the tag now being served, so it waits for one run and not for another tenant's backlog.
-_INSERT = """
-INSERT INTO engine.runs (run_id, thread_id, tenant, owner, graph, work, tag)
-SELECT %(run)s, %(thread)s, %(tenant)s, %(owner)s, %(graph)s, %(work)s, GREATEST(
-       COALESCE(
-           (SELECT max(tag) FROM engine.runs WHERE status = 'running'),
-           (SELECT min(tag) FROM engine.runs WHERE status = 'pending'),
-           0),
-       COALESCE(
-           (SELECT max(tag) + 1 FROM engine.runs
-             WHERE tenant = %(tenant)s AND status IN ('pending', 'running')),
-           0))
+_INSERT = f"""
+WITH kept AS (
+    UPDATE engine.answers SET run_id = %(run)s
+     WHERE %(takes_kept)s AND thread_id = %(thread)s AND run_id IS NULL
+    RETURNING interrupt_id, answer
+), taken AS (
+    SELECT jsonb_object_agg(interrupt_id, answer) AS answers FROM kept
+), fair AS MATERIALIZED (
+    SELECT GREATEST(
+           COALESCE(
+               (SELECT max(tag) FROM engine.runs WHERE status = 'running'),
+               (SELECT min(tag) FROM engine.runs WHERE status = 'pending'),
+               0),
+           COALESCE(
+               (SELECT max(tag) + 1 FROM engine.runs
+                 WHERE tenant = %(tenant)s AND status IN ('pending', 'running')),
+               0)) AS tag
+), job AS MATERIALIZED (
+    SELECT {queued("fair.tag")} AS id FROM fair
+)
+INSERT INTO engine.runs (run_id, thread_id, tenant, owner, graph, work, tag, job_id)
+SELECT %(run)s, %(thread)s, %(tenant)s, %(owner)s, %(graph)s,
+       CASE WHEN taken.answers IS NULL THEN %(work)s::jsonb
+            ELSE jsonb_set(%(work)s::jsonb, '{{resume}}', taken.answers) END,
+       fair.tag, job.id
+  FROM fair, job, taken
 RETURNING *
-"""
+""".encode()  # noqa: S608  # our own constants
 _SETTLE = """
 UPDATE engine.threads SET updated_at = now(), status = CASE
        WHEN EXISTS (SELECT 1 FROM engine.runs

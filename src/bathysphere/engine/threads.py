@@ -25,13 +25,22 @@ class Threads:
         self, thread_id: UUID, *, owner: Owner, metadata: Mapping[str, Any] | None = None
     ) -> Thread:
         """Make a thread; asking again for one's own gives it back unchanged."""
+        made = await self.make(thread_id, owner=owner, metadata=metadata)
+        return made or await self.get(thread_id, owner=owner)
+
+    async def make(
+        self, thread_id: UUID, *, owner: Owner, metadata: Mapping[str, Any] | None = None
+    ) -> Thread | None:
+        """Make a thread; None when its id is in use, by whomever."""
         async with self._pool.connection() as connection:
-            await connection.execute(
-                "INSERT INTO engine.threads (thread_id, tenant, owner, metadata)"
-                " VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-                (thread_id, owner.tenant, owner.user, Jsonb(dict(metadata or {}))),
-            )
-        return await self.get(thread_id, owner=owner)
+            row = await (
+                await connection.execute(
+                    "INSERT INTO engine.threads (thread_id, tenant, owner, metadata)"
+                    " VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING *",
+                    (thread_id, owner.tenant, owner.user, Jsonb(dict(metadata or {}))),
+                )
+            ).fetchone()
+        return Thread.from_row(row) if row is not None else None
 
     async def get(self, thread_id: UUID, *, owner: Owner) -> Thread:
         """One thread."""

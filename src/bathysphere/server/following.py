@@ -5,11 +5,11 @@ waited, or Redis is away) is noticed by looking at its row every few seconds.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from bathysphere.engine.events import Entry, Event, Gap
+from bathysphere.engine.events import Batch, Event, Gap
 from bathysphere.engine.records import Owner, Run
 from bathysphere.server.services import Services
 
@@ -20,25 +20,24 @@ _ENDS = ("completed", "failed", "interrupted", "cancelled")
 
 async def follow(
     services: Services, run: Run, *, owner: Owner, after: int = 0
-) -> AsyncIterator[tuple[int, Event]]:
-    """The run's events after an id, with their ids; returns when the run is over."""
-    mark = str(run.run_id).encode()
+) -> AsyncGenerator[list[tuple[int, Event]], None]:
+    """The run's events after an id, with their ids, as they came; returns when the run is over."""
     position, is_over = after, False
     while True:
         patience = _DRAIN_SECONDS if is_over else _LOOK_SECONDS
         try:
-            async with aclosing(services.events.read(run.thread_id, after=position)) as items:  # type: ignore[type-var]  # an async generator in all logs
+            async with aclosing(services.events.batches(run.thread_id, after=position)) as batches:
                 while True:
                     async with asyncio.timeout(patience):
-                        item = await anext(items)
-                    if isinstance(item, Gap):
-                        position = item.resumes_at
-                        break
-                    position = item.id
-                    if mark in item.body and (event := _of(run, item)) is not None:
-                        yield item.id, event
-                        if _is_end(event):
+                        batch = await anext(batches)
+                    position = batch[-1].position
+                    events = _of(run, batch)
+                    if events:
+                        yield events
+                        if _is_end(events[-1][1]):
                             return
+                    if any(isinstance(item, Gap) for item in batch):
+                        break
         except TimeoutError:
             if is_over:
                 return
@@ -71,9 +70,20 @@ async def outcome(services: Services, run: Run, *, owner: Owner) -> dict[str, An
     return values
 
 
-def _of(run: Run, entry: Entry) -> Event | None:
-    event = entry.event()
-    return event if event.run_id == str(run.run_id) else None
+def _of(run: Run, batch: Batch) -> list[tuple[int, Event]]:
+    """The run's events among these, up to its end."""
+    name = str(run.run_id)
+    mark = name.encode()
+    found = []
+    for item in batch:
+        if isinstance(item, Gap) or mark not in item.body:
+            continue
+        event = item.event()
+        if event.run_id == name:
+            found.append((item.id, event))
+            if _is_end(event):
+                break
+    return found
 
 
 def _is_end(event: Event) -> bool:

@@ -1,14 +1,14 @@
 """The engine's parts with a meter on them: the engine itself knows no metrics."""
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 from uuid import UUID
 
 from typing_extensions import override
 
 from bathysphere.core.clock import Clock
-from bathysphere.engine.events import Entry, Event, EventLog, Gap
+from bathysphere.engine.events import Batch, Event, EventLog
 from bathysphere.engine.queue import Queue
 from bathysphere.server.observability.metrics import Metrics
 
@@ -17,7 +17,7 @@ _BEGINS = ("started", "running")
 _MOST = 10_000
 
 
-class MeasuredLog:
+class MeasuredLog(EventLog):
     """An event log that counts the ends of runs as they pass."""
 
     def __init__(self, log: EventLog, metrics: Metrics, *, clock: Clock) -> None:
@@ -39,9 +39,9 @@ class MeasuredLog:
         """The id of the newest event, 0 when the log is empty."""
         return await self._log.last_id(thread_id)
 
-    def read(self, thread_id: UUID, *, after: int = 0) -> AsyncIterator[Entry | Gap]:
-        """All that is held after an id, then what comes, without end."""
-        return self._log.read(thread_id, after=after)
+    def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
+        """All that is held after an id, then what comes, without end, as it came."""
+        return self._log.batches(thread_id, after=after)
 
     async def delete(self, thread_id: UUID) -> None:
         """Forget the thread."""

@@ -5,12 +5,13 @@ Whatever it missed, it ends up with the thread's values, its open questions and 
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from bathysphere.engine.errors import ThreadNotFound
-from bathysphere.engine.events import Entry, Gap
+from bathysphere.engine.events import Batch, Entry, Gap
 from bathysphere.engine.records import Owner, Run
 from bathysphere.server.access import thread_exists
 from bathysphere.server.jsonable import dumps
@@ -51,7 +52,7 @@ class Feed:
                 yield b"".join(wanted)
 
     async def events(self) -> AsyncIterator[list[WireEvent]]:
-        """The wire events after `since`, those of one log entry together."""
+        """The wire events after `since`, those that came together in one list."""
         is_known = await self._is_mine()
         position = self._since // WIDTH
         last = await self._services.events.last_id(self._thread_id)
@@ -60,19 +61,27 @@ class Feed:
             yield await self._snapshot(position)
             position = 0
         # From the start, because a message that is being written began somewhere before.
-        async for item in self._services.events.read(self._thread_id):
-            if not is_known or isinstance(item, Gap):
-                is_known = await self._is_mine()
+        async with aclosing(self._services.events.batches(self._thread_id)) as batches:
+            async for batch in batches:
+                if not is_known or any(isinstance(item, Gap) for item in batch):
+                    is_known = await self._is_mine()
+                if events := await self._told(batch, position):
+                    yield events
+                position = 0
+
+    async def _told(self, batch: Batch, position: int) -> list[WireEvent]:
+        """What a batch means to a client that has seen the log up to `position`, 0: all of it."""
+        told: list[WireEvent] = []
+        for item in batch:
             if isinstance(item, Gap):
                 self._mapper.forget()
-                yield await self._snapshot(item.resumes_at)
-                continue
-            if position and item.id > position + 1:
-                yield await self._snapshot(item.id - 1)
+                told += await self._snapshot(item.resumes_at)
+            else:
+                if position and item.id > position + 1:
+                    told += await self._snapshot(item.id - 1)
+                told += await self._completed(list(self._fresh(item)))
             position = 0
-            events = list(self._fresh(item))
-            if events:
-                yield await self._completed(events)
+        return told
 
     def _fresh(self, entry: Entry) -> Iterator[WireEvent]:
         for event in self._mapper.map(entry):

@@ -150,8 +150,12 @@ async def older_frames(
 ) -> AsyncGenerator[bytes, None]:
     """A run's older stream, as server-sent events."""
     yield frame(dumps({"run_id": str(run.run_id), "attempt": 1}), event="metadata")
-    async for number, event in follow(services, run, owner=owner, after=after):
-        frames = [frame(dumps(data), event=name, id=number) for name, data in parts.map(event)]
+    async for events in follow(services, run, owner=owner, after=after):
+        frames = [
+            frame(dumps(data), event=name, id=number)
+            for number, event in events
+            for name, data in parts.map(event)
+        ]
         if frames:
             yield b"".join(frames)
 

@@ -1,6 +1,7 @@
 """Threads: make, find, change, copy, delete."""
 
 import asyncio
+import contextlib
 from typing import Annotated
 from uuid import UUID, uuid4
 
@@ -9,7 +10,6 @@ from starlette.responses import Response
 
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
 from bathysphere.engine.records import Owner
-from bathysphere.server.access import thread_exists
 from bathysphere.server.deps import CurrentOwner, ServicesDep, ThreadId
 from bathysphere.server.errors import NotSupported, ThreadExists
 from bathysphere.server.jsonable import JSON
@@ -37,14 +37,13 @@ async def create(body: ThreadCreate, owner: CurrentOwner, services: ServicesDep)
         raise NotSupported("supersteps are not supported", hint="copy the thread instead")
     thread_id = body.thread_id or uuid4()
     metadata = {k: v for k, v in (body.metadata or {}).items() if v is not None}
-    try:
-        is_known = await thread_exists(services.pool, thread_id, owner=owner)
-        if is_known and body.if_exists != "do_nothing":
-            raise ThreadExists(f"thread id {thread_id} is in use", hint="send a fresh one")
-        thread = await services.threads.create(thread_id, owner=owner, metadata=metadata)
-    except ThreadNotFound as error:
+    thread = await services.threads.make(thread_id, owner=owner, metadata=metadata)
+    if thread is None and body.if_exists == "do_nothing":
         # Another owner's: say no more than that the id is taken.
-        raise ThreadExists(f"thread id {thread_id} is in use", hint="send a fresh one") from error
+        with contextlib.suppress(ThreadNotFound):
+            thread = await services.threads.get(thread_id, owner=owner)
+    if thread is None:
+        raise ThreadExists(f"thread id {thread_id} is in use", hint="send a fresh one")
     return JSON(thread_json(thread))
 
 
