@@ -48,8 +48,6 @@ class EventStream(Response):
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Serve the stream."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        # Proxies and clients wait for the first byte before they say that the stream is open.
-        await send(_part(_BEAT))
         watcher = asyncio.create_task(self._watch(asyncio.current_task(), receive, send))
         try:
             async with aclosing(self._chunks):
@@ -65,6 +63,9 @@ class EventStream(Response):
             watcher.cancel()
 
     async def _watch(self, writer: Any, receive: Receive, send: Send) -> None:
+        # Proxies and clients wait for the first byte before they say that the stream is open.
+        if self._is_quiet:
+            await send(_part(_BEAT))
         while True:
             try:
                 async with asyncio.timeout(self._heartbeat):
