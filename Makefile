@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
+.PHONY: help setup lock lint types imports test test-unit wheel check conformance-20 conformance-reference faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -34,6 +34,13 @@ test-unit: ## Run the tests that need no service, no Node and no model
 	$(RUN)/pytest tests/unit tests/architecture tests/features tests/docs
 
 check: lint types imports test ## What CI runs: lint, types, imports, every test
+
+conformance-20: ## Both stock clients, every behaviour twenty times in a row
+	@scripts/services.sh
+	CONFORMANCE_COUNT=20 $(RUN)/pytest -q tests/conformance/test_js.py tests/conformance/test_python.py
+
+conformance-reference: ## The same behaviours on LangChain's own development server; last line is JSON
+	$(PY) tests/conformance/reference.py
 
 faults-engine: ## Seeded faults against real workers, PostgreSQL and Redis; last line is JSON
 	@scripts/services.sh

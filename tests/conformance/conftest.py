@@ -1,6 +1,7 @@
 """A server with a worker, in a process of its own, on real PostgreSQL: with Redis, and in memory.
 
-`CONFORMANCE_COUNT=20 pytest tests/conformance` runs every behaviour so many times in a row.
+`CONFORMANCE_COUNT=20 pytest tests/conformance/test_js.py tests/conformance/test_python.py` plays
+every behaviour so many times in a row (`make conformance-20`).
 """
 
 import asyncio
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 SERVER = "postgresql://root@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379/5"
+GIVEN = os.environ.get("CONFORMANCE_SERVER")  # reference.py: LangChain's own server
 COUNT = int(os.environ.get("CONFORMANCE_COUNT", "1"))
 
 
@@ -68,9 +70,12 @@ def serving(database: str, log: str) -> Iterator[str]:
             process.stdout.close()
 
 
-@pytest.fixture(scope="session", params=["redis", "memory"])
+@pytest.fixture(scope="session", params=["given"] if GIVEN else ["redis", "memory"])
 def server(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a server whose events live in Redis, or in memory."""
+    """The address of a server whose events live in Redis, or in memory; or of another one."""
+    if GIVEN:
+        yield GIVEN
+        return
     log = REDIS if request.param == "redis" else "-"
     with own_database() as database, serving(database, log) as address:
         yield address

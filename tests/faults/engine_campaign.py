@@ -371,12 +371,18 @@ async def campaign(
     """All schedules: the first half with three workers, then one goes and two remain."""
     numbers = [n for n in range(schedules) if not only or n in only]
     half = (len(numbers) + 1) // 2
+    told = [0]
     async with open_campaign(ground, workers=3) as plan:
 
         async def one(number: int) -> None:
             await plan.play(draw(seed, number))
-            if plan.tally.schedules % 20 == 0:
-                say(f"{plan.tally.schedules}/{len(numbers)} {plan.tally.line()}")
+            tally = plan.tally
+            if tally.schedules >= told[-1] + 20:
+                told.append(tally.schedules)
+                say(
+                    f"{tally.schedules}/{len(numbers)}: {tally.lost} lost, {tally.doubled} doubled,"
+                    f" slowest takeover {tally.takeover_max} s"
+                )
 
         await several(*[lambda n=n: one(n) for n in numbers[:half]], at_once=at_once)
         spare = plan.troupe.take(next(iter(plan.troupe.workers)))
