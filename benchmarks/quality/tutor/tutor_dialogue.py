@@ -1,16 +1,17 @@
 """One conversation: a tutor's graph, a person who answers it, and their device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from tutor_device import Device
 
 from bathysphere.agents.tutor import TutorConfig, spec
 from bathysphere.core.usage import Limits
+from bathysphere.device.device import Device
+from bathysphere.device.documents import MemoryDocuments
 from bathysphere.harness.build import build
 from bathysphere.models.resolve import Models
 
@@ -27,7 +28,8 @@ class Dialogue:
     """What is needed to talk to a tutor, and what came of it."""
 
     models: Models
-    device: Device = field(default_factory=Device)
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """What is on the person's device, by name."""
     accepts: bool = True
     reliability: tuple[Any, ...] = ()
     state: dict[str, Any] = field(default_factory=dict)
@@ -37,6 +39,8 @@ class Dialogue:
     """All interrupts, in order."""
 
     def __post_init__(self) -> None:
+        self.shelf = MemoryDocuments(self.documents)
+        self.device = Device(self.shelf)
         tutor = spec(
             models=self.models, reliability=self.reliability, config=TutorConfig(limits=LIMITS)
         )

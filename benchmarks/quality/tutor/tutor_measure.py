@@ -4,12 +4,11 @@ Nothing is taken from the tutor's own verdicts: form, ladder and quotes are look
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
-from tutor_device import Device
 
 from bathysphere.argument.checks import unanswered_objections
 from bathysphere.argument.ladder import Played, asks_to_be_told, may_tell
@@ -66,7 +65,7 @@ class Counts:
         }
 
 
-def measure(state: dict[str, Any], device: Device, secret: Sequence[str]) -> Counts:
+def measure(state: dict[str, Any], documents: Mapping[str, str], secret: Sequence[str]) -> Counts:
     """Count one conversation."""
     known = merge(state.get("argument_map"), None)
     messages = state["messages"]
@@ -78,10 +77,10 @@ def measure(state: dict[str, Any], device: Device, secret: Sequence[str]) -> Cou
     played: list[Played] = state.get("moves") or []
     for number, move in enumerate(played):
         counts += _turn(messages, move, played[:number], secret)
-        counts += Counts(made_up_quotes=_made_up(_worded(messages, move), messages, device))
+        counts += Counts(made_up_quotes=_made_up(_worded(messages, move), messages, documents))
     for node in known["nodes"].values():
         if "file" in node["source"]:
-            counts += Counts(quotes=1, valid_quotes=_stands(node["source"], device))
+            counts += Counts(quotes=1, valid_quotes=_stands(node["source"], documents))
     return counts
 
 
@@ -134,17 +133,17 @@ def _refused(messages: list[Any]) -> int:
     return sum("That quote does not stand in" in m.text for m in messages if m.type == "tool")
 
 
-def _made_up(text: str, messages: list[Any], device: Device) -> int:
+def _made_up(text: str, messages: list[Any], documents: Mapping[str, str]) -> int:
     """Words that the tutor put in quotes and that stand in no document and no message."""
     said = [m.text for m in messages if isinstance(m, HumanMessage)]
-    sources = [*said, *device.documents.values()]
+    sources = [*said, *documents.values()]
     quoted = ["".join(found) for found in QUOTED.findall(text)]
     long = [words for words in quoted if len(words.split()) >= LONG_QUOTE]
     return sum(not any(find_quote(words, source) for source in sources) for words in long)
 
 
-def _stands(source: Any, device: Device) -> int:
-    text = device.documents.get(source["file"], "")
+def _stands(source: Any, documents: Mapping[str, str]) -> int:
+    text = documents.get(source["file"], "")
     return int(text[source["start"] : source["end"]] == source["quote"] != "")
 
 

@@ -1,6 +1,5 @@
 """A persona, or one of the seed's prompts, talks to the tutor; what came of it is counted."""
 
-from tutor_device import Device
 from tutor_dialogue import Dialogue
 from tutor_measure import Counts, measure
 from tutor_personas import Persona
@@ -21,15 +20,16 @@ MUST = {
 
 async def talk_to(persona: Persona, models: Models, layers: tuple = ()) -> Counts:
     """Let one persona say all its lines, and count."""
-    device = Device(**persona.documents)
-    talk = Dialogue(models=models, device=device, accepts=persona.accepts, reliability=layers)
+    talk = Dialogue(
+        models=models, documents=persona.documents, accepts=persona.accepts, reliability=layers
+    )
     for line in persona.says:
         await talk.say(line, lambda question: persona.answers)
-    return measure(talk.state, device, persona.secret)
+    return measure(talk.state, talk.shelf.texts, persona.secret)
 
 
 async def prompt(case: SeedPrompt, models: Models, layers: tuple = ()) -> list[str]:
     """Put one example prompt of the seed to the tutor; what is wrong comes back."""
-    talk = Dialogue(models=models, device=Device(**case.documents), reliability=layers)
+    talk = Dialogue(models=models, documents=case.documents, reliability=layers)
     await talk.say(case.prompt, lambda question: case.answer)
     return case.failures(talk)

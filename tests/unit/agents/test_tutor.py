@@ -27,8 +27,7 @@ CLAIM = node_id_of("claim", "Money is trust.")
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "quality" / "tutor"))
 
-from tutor_device import Device  # noqa: E402  # the benchmark's own parts
-from tutor_dialogue import Dialogue  # noqa: E402
+from tutor_dialogue import Dialogue  # noqa: E402  # the benchmark's own parts
 from tutor_measured import MUST, talk_to  # noqa: E402
 from tutor_personas import PERSONAS  # noqa: E402
 from tutor_scripted import careful, careless  # noqa: E402
@@ -101,7 +100,7 @@ def test_server_files_and_the_person_s_files_have_names_of_their_own(asked):
 @pytest.mark.parametrize("case", SEED_PROMPTS, ids=lambda case: case.prompt[:30])
 async def test_an_example_prompt_of_the_seed_asks_when_it_should(case):
     model = ScriptedChatModel(script=list(case.script))
-    talk = Dialogue(models=models_of(model), device=Device(**case.documents))
+    talk = Dialogue(models=models_of(model), documents=case.documents)
     await talk.say(case.prompt, lambda question: case.answer)
     assert case.failures(talk) == []
     model.assert_done()
@@ -128,7 +127,7 @@ async def test_an_example_prompt_of_the_seed_asks_when_it_should(case):
 async def test_a_tutor_that_takes_a_prompt_wrongly_is_found_out(number, script, why):
     case = SEED_PROMPTS[number]
     model = ScriptedChatModel(script=script)
-    talk = Dialogue(models=models_of(model), device=Device(**case.documents))
+    talk = Dialogue(models=models_of(model), documents=case.documents)
     await talk.say(case.prompt, lambda question: case.answer)
     failures = case.failures(talk)
     assert len(failures) == len(why)
@@ -138,9 +137,9 @@ async def test_a_tutor_that_takes_a_prompt_wrongly_is_found_out(number, script, 
 async def test_a_prompt_that_needs_a_document_changes_it_as_the_person_agreed():
     case = SEED_PROMPTS[2]
     model = ScriptedChatModel(script=list(case.script))
-    talk = Dialogue(models=models_of(model), device=Device(**case.documents))
+    talk = Dialogue(models=models_of(model), documents=case.documents)
     await talk.say(case.prompt, lambda question: case.answer)
-    assert "Nobody was asked to vote for it." in talk.device.documents["draft.md"]
+    assert "Nobody was asked to vote for it." in talk.shelf.texts["draft.md"]
     assert [move["move"] for move in talk.state["moves"]] == ["clarify_term", "work"]
 
 

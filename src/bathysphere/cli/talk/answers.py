@@ -1,26 +1,26 @@
 """Asking the person: one question for each interrupt, whatever its type.
 
 `tool_approval` shows the call and takes approve, edit, reject or respond; `clarification_request`
-takes an answer or a choice; any other type is shown as JSON and answered in JSON.
+takes an answer or a choice; `tool` is done by the person's device, which asks them before it
+writes; any other type is shown as JSON and answered in JSON.
 """
 
 import difflib
 import json
-import os
-import shlex
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from langgraph.types import Interrupt
 
+from bathysphere.cli.talk.editor import chosen_editor, open_in
 from bathysphere.cli.talk.events import MAIN
-from bathysphere.cli.talk.screen import Screen, args_lines
+from bathysphere.cli.talk.screen import Screen, args_lines, choose
 from bathysphere.core.errors import CallerError
+from bathysphere.device.device import Device
+from bathysphere.device.documents import NoDocuments
 
 Approve = Literal["ask", "all", "none"]
 DECISIONS = ("approve", "edit", "reject", "respond")
@@ -36,6 +36,8 @@ class Answers:
     approve: Approve = "ask"
     alone: bool = False
     """Nobody is there: approvals are answered by the rule, open questions by saying so."""
+    device: Device = field(default_factory=lambda: Device(NoDocuments()))
+    """What the person's documents are on."""
 
     def to(self, interrupt: Interrupt, asked_by: str) -> Any:
         """Ask until there is an answer.
@@ -47,6 +49,8 @@ class Answers:
         kind = value.get("type") if isinstance(value, Mapping) else None
         if kind == "tool_approval":
             return self._approval(value, interrupt, asked_by)
+        if kind == "tool":
+            return self.device.run(value["tool_call"])
         if self.alone:
             return _unanswered(value, kind)
         if kind == "clarification_request":
@@ -69,7 +73,7 @@ class Answers:
         return {"type": "reject", "message": NOBODY} if self.approve == "none" else None
 
     def _decision(self, choices: tuple[str, ...], value: Mapping[str, Any]) -> dict[str, Any]:
-        match self._choose(choices):
+        match choose(self.screen, choices):
             case "edit":
                 args = self._edited(value["args"])
                 return {"type": "edit", "edited_action": {"name": value["name"], "args": args}}
@@ -80,19 +84,9 @@ class Answers:
                 return {"type": "respond", "message": self.screen.ask("    answer in its place")}
         return {"type": "approve"}
 
-    def _choose(self, choices: tuple[str, ...]) -> str:
-        letters = _letters(choices)
-        shown = ", ".join(f"{word} ({letter})" for letter, word in letters.items())
-        while True:
-            said = self.screen.ask(f"  {shown}").strip().lower()
-            choice = letters.get(said) or (said if said in choices else None)
-            if choice:
-                return choice
-            self.screen.note(f"    type one of {', '.join(letters)}")
-
     def _edited(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-        if editor and sys.stdin.isatty() and sys.stdout.isatty():
+        editor = chosen_editor()
+        if editor:
             return self._in_editor(editor, args)
         self.screen.note("    Enter keeps a value; text with new lines goes in as JSON")
         return {name: self._edited_value(name, value) for name, value in args.items()}
@@ -114,7 +108,7 @@ class Answers:
             path = Path(folder) / "arguments.json"
             path.write_text(json.dumps(args, indent=2, ensure_ascii=False), encoding="utf-8")
             while True:
-                subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: S603
+                open_in(editor, path)
                 try:
                     edited = json.loads(path.read_text(encoding="utf-8"))
                 except ValueError as error:
@@ -194,14 +188,6 @@ def call_lines(name: str, args: Mapping[str, Any]) -> list[tuple[str, str]]:
         if not line.startswith("?"):
             lines.append((line, styles.get(line[0], "dim")))
     return lines
-
-
-def _letters(choices: Iterable[str]) -> dict[str, str]:
-    """A letter for each choice: its first that is free."""
-    letters: dict[str, str] = {}
-    for word in choices:
-        letters[next(letter for letter in word if letter not in letters)] = word
-    return letters
 
 
 def _chosen(said: str, options: list[Mapping[str, Any]]) -> list[Any]:

@@ -63,6 +63,22 @@ class Todos:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Moved:
+    """The move that was chosen for this turn, or why its words were taken back."""
+
+    move: str
+    why: str
+    misfits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Disclosed:
+    """Passages of the person's documents that have gone to the agent."""
+
+    passages: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Custom:
     """Something that a tool or layer reports in its own format."""
 
@@ -79,7 +95,7 @@ class Paused:
     """Interrupt id → the agent that asks."""
 
 
-Event = Words | Called | Returned | Todos | Custom | Paused
+Event = Words | Called | Returned | Todos | Moved | Disclosed | Custom | Paused
 
 
 @dataclass(kw_only=True)
@@ -142,6 +158,12 @@ class Reader:
                 yield from self._of_message(message, agent)
             if agent == MAIN and update.get("todos") is not None:
                 yield Todos(items=tuple(update["todos"]))
+            if update.get("disclosures"):
+                yield Disclosed(passages=tuple(update["disclosures"]))
+            for move in update.get("moves") or ():
+                if "fits" not in move:  # chosen, or taken back; not yet done with
+                    misfits = tuple(move.get("misfits") or ())
+                    yield Moved(move=move["move"], why=move["why"], misfits=misfits)
 
     def _of_message(self, message: BaseMessage, agent: str) -> Iterable[Event]:
         if isinstance(message, AIMessage):

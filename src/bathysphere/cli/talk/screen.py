@@ -7,25 +7,44 @@ no text can move the cursor, hide a line or change what stands in an approval.
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
-from bathysphere.cli.talk.events import MAIN, Called, Custom, Event, Returned, Todos, Words
+from bathysphere.cli.talk.events import (
+    MAIN,
+    Called,
+    Custom,
+    Disclosed,
+    Event,
+    Moved,
+    Returned,
+    Todos,
+    Words,
+)
 from bathysphere.core.errors import BathysphereError
 from bathysphere.core.usage import Total
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _SPACES = re.compile(r"\s+")
 _SHORT = 60
-_QUIET = {"write_todos"}
+_QUIET = {"write_todos", "choose_move"}
 """Tools whose effect is shown in another way."""
 
 MARKS = {"call": "→", "ok": "✓", "failed": "✗", "now": "▸", "later": "·", "cut": "…"}
+MARKS |= {"open": "?", "again": "↺", "sent": "↑"}
 PLAIN_MARKS = {"call": "->", "ok": "ok", "failed": "!!", "now": ">", "later": "-", "cut": "..."}
+PLAIN_MARKS |= {"open": "?", "again": "~", "sent": "^"}
 STATES = {"completed": ("ok", "green"), "in_progress": ("now", "bold"), "pending": ("later", "dim")}
+
+_PATHS = ("file_path", "path", "file_id")
+"""Arguments that say what a call is about; the others are left out then."""
+
+Row = tuple[tuple[str, str], ...]
+"""A line in parts, each with its style."""
 
 LIMITS = {"model_calls": "model calls", "tool_calls": "tool calls", "seconds": "seconds of work"}
 
@@ -74,8 +93,17 @@ class Screen:
                 self._called(event)
             case Returned():
                 self._returned(event)
+            case _:
+                self._show_state(event)
+
+    def _show_state(self, event: Event) -> None:
+        match event:
             case Todos():
                 self._todos(event)
+            case Moved():
+                self._moved(event)
+            case Disclosed():
+                self._disclosed(event)
             case Custom():
                 data = self.brief(event.data)
                 self._line(("  ", ""), (self._who(event.agent), "cyan"), (data, "dim"))
@@ -110,6 +138,21 @@ class Screen:
                 ("    ", ""), (self.marks[mark], style), (f" {self.brief(item['content'])}", style)
             )
 
+    def _moved(self, move: Moved) -> None:
+        if move.misfits:
+            why = self.brief("; ".join(move.misfits))
+            self._line((f"  {self.marks['again']} it words that again: {why}", "yellow"))
+            return
+        name = safe(move.move).replace("_", " ")
+        chip = f" {name} " if self._colour else f"[{name}]"
+        self._line(("  ", ""), (chip, "black on cyan"), (f" {self.brief(move.why)}", "dim"))
+
+    def _disclosed(self, sent: Disclosed) -> None:
+        for passage in sent.passages:
+            where = f"{safe(passage['file'])} {passage['start']}-{passage['end']}"
+            size = _count(passage["bytes"], "byte")
+            self._line((f"  {self.marks['sent']} left this device: {where}, {size}", "magenta"))
+
     def _who(self, agent: str) -> str:
         return f"  {safe(agent)} " if agent != MAIN else ""
 
@@ -121,7 +164,7 @@ class Screen:
     def _arguments(self, call: Called) -> str:
         if call.sends:
             return f"{safe(call.sends)}: {self.brief(call.args.get('description', ''))}"
-        path = call.args.get("file_path") or call.args.get("path")
+        path = next((call.args[name] for name in _PATHS if call.args.get(name)), None)
         if path:
             return self.brief(path)
         return self.brief(", ".join(f"{k}={_plain(v)}" for k, v in call.args.items()))
@@ -136,6 +179,16 @@ class Screen:
         """Indented lines, each with a style."""
         for line, style in lines:
             self._line(("    ", ""), (safe(line), style))
+
+    def rows(self, rows: Iterable[Row]) -> None:
+        """Indented lines in parts, each part with its style."""
+        for row in rows:
+            self._line(("    ", ""), *((safe(text), style) for text, style in row))
+
+    def print(self, what: RenderableType, *, indent: int = 0) -> None:
+        """Show something that Rich draws; its texts must be safe."""
+        self._flow.end()
+        self.console.print(Padding(what, (0, 0, 0, indent), expand=False))
 
     def heading(self, text: str) -> None:
         """A line that asks for attention."""
@@ -246,3 +299,23 @@ def args_lines(args: Mapping[str, Any]) -> list[tuple[str, str]]:
         else:
             lines.append((f"{name}: {text}", ""))
     return lines
+
+
+def choose(screen: Screen, choices: Sequence[str]) -> str:
+    """Ask until one of the choices is named, by its letter or in full."""
+    letters = _letters(choices)
+    shown = ", ".join(f"{word} ({letter})" for letter, word in letters.items())
+    while True:
+        said = screen.ask(f"  {shown}").strip().lower()
+        choice = letters.get(said) or (said if said in choices else None)
+        if choice:
+            return choice
+        screen.note(f"    type one of {', '.join(letters)}")
+
+
+def _letters(choices: Iterable[str]) -> dict[str, str]:
+    """A letter for each choice: its first that is free."""
+    letters: dict[str, str] = {}
+    for word in choices:
+        letters[next(letter for letter in word if letter not in letters)] = word
+    return letters

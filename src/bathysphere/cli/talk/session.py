@@ -7,6 +7,7 @@ main thread, where Ctrl-C and line editing behave as people expect.
 import asyncio
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
 from bathysphere.cli.talk.answers import Answers
+from bathysphere.cli.talk.commands import Commands
 from bathysphere.cli.talk.events import MAIN, Paused, Reader
 from bathysphere.cli.talk.screen import Screen
 from bathysphere.core.errors import BathysphereError
@@ -50,7 +52,7 @@ class Session:
             self._turn(runner, message)
         return 0
 
-    def talk(self, *, agent: str, model: str, is_default: bool) -> int:
+    def talk(self, *, agent: str, model: str, is_default: bool, notes: Sequence[str] = ()) -> int:
         """Take turns until the person leaves; the result is the exit code."""
         if sys.stdin.isatty():
             import readline  # noqa: F401  # gives `input` a history and line editing
@@ -59,6 +61,8 @@ class Session:
             self.screen.note(
                 "No model is set up, so a scripted tour answers; `bathysphere models` shows more."
             )
+        for note in notes:
+            self.screen.note(note)
         try:
             with asyncio.Runner() as runner:
                 return self._turns(runner)
@@ -66,6 +70,7 @@ class Session:
             return INTERRUPTED
 
     def _turns(self, runner: asyncio.Runner) -> int:
+        commands = Commands(screen=self.screen, values=lambda: self._values(runner))
         while True:
             self.screen.gap()
             try:
@@ -79,12 +84,13 @@ class Session:
             if said in LEAVE:
                 return 0
             if said:
-                self._guarded_turn(runner, said)
+                self._guarded_turn(runner, said, commands)
 
-    def _guarded_turn(self, runner: asyncio.Runner, said: str) -> None:
+    def _guarded_turn(self, runner: asyncio.Runner, said: str, commands: Commands) -> None:
         try:
             self.screen.gap()
-            self._turn(runner, said)
+            if not commands.take(said):
+                self._turn(runner, said, commands.given())
         except Stuck:
             raise
         except KeyboardInterrupt:
@@ -99,14 +105,19 @@ class Session:
                 raise
             self.screen.error(error)
 
-    def _turn(self, runner: asyncio.Runner, said: str) -> None:
-        paused = self._run(runner, {"messages": [{"role": "user", "content": said}]})
+    def _turn(
+        self, runner: asyncio.Runner, said: str, given: Mapping[str, Any] | None = None
+    ) -> None:
+        message = {"role": "user", "content": said}
+        paused = self._run(runner, {"messages": [message], **(given or {})})
         while paused is not None:
             answers = {i.id: self._answer(i, paused) for i in paused.interrupts}
             self.screen.gap()
             paused = self._run(runner, Command(resume=answers))
-        state = runner.run(self.graph.aget_state(self._reader.config))
-        self.screen.used(total(state.values.get("usage")))
+        self.screen.used(total(self._values(runner).get("usage")))
+
+    def _values(self, runner: asyncio.Runner) -> Mapping[str, Any]:
+        return runner.run(self.graph.aget_state(self._reader.config)).values
 
     def _answer(self, interrupt: Interrupt, paused: Paused) -> Any:
         return self.answers.to(interrupt, paused.asked_by.get(interrupt.id, MAIN))

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 MAX_ROWS = 200
 MAX_TEXT = 20_000
 
+BY_WORDS = "(This device finds words, not meanings: try other words for the same thing.)"
+
 
 class _Wire(BaseModel):
     model_config = ConfigDict(extra="ignore")
@@ -57,9 +59,10 @@ class Window(_Wire):
 
 
 class Hits(_Wire):
-    """Passages found by meaning."""
+    """Passages that were found; `by` says how, because not every device can tell meanings."""
 
     hits: list[Window] = Field(max_length=20)
+    by: Literal["meaning", "words"] = "meaning"
 
 
 class Match(_Wire):
@@ -99,6 +102,9 @@ class Changed(_Wire):
     version: str | None = None
     text: str | None = Field(default=None, max_length=MAX_TEXT)
     """What was really written (`partly`), or what is there now (`conflict`)."""
+    start: int = Field(default=0, ge=0)
+    """Where in the document `text` stands: of a long one it is a part."""
+    total: int | None = Field(default=None, ge=0)
     reason: str = Field(default="", max_length=2_000)
     refused: list[Refusal] = Field(default=[], max_length=MAX_ROWS)
 
@@ -168,7 +174,8 @@ def in_words(answer: Answered) -> str:
     if isinstance(answer, Window):
         return _window(answer)
     if isinstance(answer, Hits):
-        return "\n\n".join(map(_window, answer.hits)) or "Nothing found."
+        rows = list(map(_window, answer.hits)) or ["Nothing found."]
+        return "\n\n".join([*rows, *([BY_WORDS] if answer.by == "words" else [])])
     if isinstance(answer, Matches):
         rows = [
             f"{m.title or m.file_id} ({m.file_id}) line {m.line}: {m.text}" for m in answer.matches
@@ -185,7 +192,7 @@ def _passages(answer: Answered) -> list[tuple[str, str, int, str]]:
     if isinstance(answer, Matches):
         return [(m.file_id, m.version, m.start, m.text) for m in answer.matches]
     if isinstance(answer, Changed) and answer.text and answer.file_id and answer.version:
-        return [(answer.file_id, answer.version, 0, answer.text)]
+        return [(answer.file_id, answer.version, answer.start, answer.text)]
     return []
 
 
@@ -213,12 +220,19 @@ def _change(change: Changed) -> str:
     if change.status == "conflict":
         return (
             "The person edited the document since you read it: nothing was changed."
-            f"{because} It now reads:\n{change.text}"
+            f"{because} It now reads{_span(change)}:\n{change.text}"
         )
     left = "".join(
         f"\n- refused{': ' + r.reason if r.reason else ''}: {r.text}" for r in change.refused
     )
     return (
-        f"The person took part of it ({change.file_id}).{because} What was written:\n"
-        f"{change.text}{left}"
+        f"The person took part of it ({change.file_id}).{because} What was written"
+        f"{_span(change)}:\n{change.text}{left}"
     )
+
+
+def _span(change: Changed) -> str:
+    """Where the text stands, if it is not all of the document."""
+    if change.total is None or change.text is None or len(change.text) == change.total:
+        return ""
+    return f" at {change.start}-{change.start + len(change.text)} of {change.total}"

@@ -1,6 +1,7 @@
 """`demo:tour`: a scripted tour that needs no key and no download, for the first minute.
 
-`words.py` holds what it says, `tour.py` decides what comes next, `model.py` is the chat model.
+`words.py` holds what it says, `tour.py` decides what comes next, `tutor_words.py` and
+`tutor_tour.py` do so for the tutor, `past.py` reads the history, `model.py` is the chat model.
 """
 
 from typing import TYPE_CHECKING

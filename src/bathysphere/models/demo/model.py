@@ -16,7 +16,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from bathysphere.models.demo.tour import TourTurn, next_turn
+from bathysphere.models.demo import tour, tutor_tour
+from bathysphere.models.demo.past import TourTurn
 from bathysphere.models.names import DEMO_TOUR
 
 _WORDS = re.compile(r"\s*\S+\s*")
@@ -50,7 +51,7 @@ class DemoTourModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> ChatResult:
-        turn = next_turn(messages, _names(kwargs))
+        turn = _next_turn(messages, kwargs)
         calls = [tool_call(name=turn.tool, args=turn.args, id=turn.call_id)] if turn.step else []
         message = AIMessage(content=turn.text, tool_calls=calls, response_metadata=_ABOUT)
         return ChatResult(generations=[ChatGeneration(message=message)])
@@ -62,7 +63,7 @@ class DemoTourModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in _chunks(next_turn(messages, _names(kwargs))):
+        for chunk in _chunks(_next_turn(messages, kwargs)):
             yield chunk
             time.sleep(self.pause_s)
 
@@ -73,12 +74,18 @@ class DemoTourModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in _chunks(next_turn(messages, _names(kwargs))):
+        for chunk in _chunks(_next_turn(messages, kwargs)):
             yield chunk
             await asyncio.sleep(self.pause_s)
 
 
 _ABOUT = {"model_name": DEMO_TOUR}
+
+
+def _next_turn(messages: list[BaseMessage], kwargs: dict[str, Any]) -> TourTurn:
+    tools = _names(kwargs)
+    decide = tutor_tour.next_turn if tutor_tour.is_tutor(tools) else tour.next_turn
+    return decide(messages, tools)
 
 
 def _names(kwargs: dict[str, Any]) -> frozenset[str]:

@@ -4,33 +4,13 @@ The tour remembers nothing. Each of its tool calls has an id that names its step
 says which steps are behind; refused, failed and edited calls are just results it goes on from.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from bathysphere.models.demo import words
-
-Step = Literal["plan", "write", "read", "ask", "change", "tick_off"]
-_ID = "tour_"
-_LONGEST_QUOTE = 200
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TourTurn:
-    """One answer of the tour: words, and at most one tool call."""
-
-    text: str
-    step: Step | None = None
-    tool: str = ""
-    args: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def call_id(self) -> str:
-        """The id of the tool call, which is how the tour knows its step later."""
-        return f"{_ID}{self.step}"
+from bathysphere.models.demo.past import Past, TourTurn, quoted
 
 
 def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
@@ -47,42 +27,10 @@ def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
 # ── what is behind ──
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Past:
-    """What the history says about the tour so far."""
+class _Past(Past):
+    """What the history says about this tour."""
 
-    messages: Sequence[BaseMessage]
-    tools: Set[str]
-    called: frozenset[str]
-    results: dict[str, ToolMessage]
-
-    @classmethod
-    def of(cls, messages: Sequence[BaseMessage], tools: Set[str]) -> "_Past":
-        called = {
-            (call["id"] or "").removeprefix(_ID)
-            for message in messages
-            if isinstance(message, AIMessage)
-            for call in message.tool_calls
-        }
-        results = {
-            message.tool_call_id.removeprefix(_ID): message
-            for message in messages
-            if isinstance(message, ToolMessage)
-        }
-        return cls(messages=messages, tools=tools, called=frozenset(called), results=results)
-
-    def open(self, step: Step, tool: str) -> bool:
-        """Whether `step` is still to be taken and its tool is there."""
-        return step not in self.called and tool in self.tools
-
-    def done(self, step: Step) -> bool:
-        """Whether `step` was taken and went through."""
-        result = self.results.get(step)
-        return result is not None and result.status != "error"
-
-    def said(self, text: str) -> bool:
-        """Whether the tour said `text` before."""
-        return any(isinstance(m, AIMessage) and text in m.text for m in self.messages)
+    __slots__ = ()
 
     @property
     def ended(self) -> bool:
@@ -98,11 +46,11 @@ class _Past:
     def answer(self) -> str:
         """What the person answered."""
         if "ask" in self.called:
-            return _quote(self.results["ask"].text) if self.done("ask") else ""
+            return quoted(self.results["ask"].text) if self.done("ask") else ""
         after = False
         for message in self.messages:
             if after and isinstance(message, HumanMessage):
-                return _quote(message.text)
+                return quoted(message.text)
             after = after or (isinstance(message, AIMessage) and words.ASKED in message.text)
         return ""
 
@@ -113,9 +61,9 @@ class _Past:
             return words.WELCOME
         last = self.messages[-1]
         if isinstance(last, ToolMessage) and last.status == "error":
-            return words.NOT_DONE.format(reason=_quote(last.text) or "no reason was given")
+            return words.NOT_DONE.format(reason=quoted(last.text) or "no reason was given")
         asked_last = isinstance(last, HumanMessage) or (
-            isinstance(last, ToolMessage) and last.tool_call_id == f"{_ID}ask"
+            isinstance(last, ToolMessage) and last.tool_call_id == self.id_of("ask")
         )
         return words.THANKS.format(answer=self.answer) if asked_last and self.answer else ""
 
@@ -134,7 +82,7 @@ def _write(past: _Past) -> TourTurn | None:
     if not past.open("write", "write_file"):
         return None
     first = next((m.text for m in past.messages if isinstance(m, HumanMessage)), "")
-    content = words.NOTE.format(asked=_quote(first), gap=words.GAP)
+    content = words.NOTE.format(asked=quoted(first), gap=words.GAP)
     args = {"file_path": words.NOTES, "content": content}
     return TourTurn(text=words.WRITE, step="write", tool="write_file", args=args)
 
@@ -206,8 +154,3 @@ def _todos(statuses: Iterable[str]) -> dict[str, Any]:
             for content, status in zip(words.TODOS, statuses, strict=True)
         ]
     }
-
-
-def _quote(text: str) -> str:
-    line = re.sub(r"\s+", " ", text).strip()
-    return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"

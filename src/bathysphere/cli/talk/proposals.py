@@ -1,0 +1,137 @@
+"""A change that an agent proposes to one of the person's documents, shown part by part.
+
+The person accepts, refuses or edits each part. Where nobody is there, the rule decides that was
+given with `--approve`, and without one nothing is written.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from bathysphere.cli.talk.answers import NOBODY, Approve
+from bathysphere.cli.talk.editor import edited_text
+from bathysphere.cli.talk.screen import Row, Screen, choose
+from bathysphere.device.device import Proposal, Refused, Verdict
+from bathysphere.device.hunks import Hunk, chosen, hunks_of, lines_of
+
+CHOICES = ("accept", "refuse", "edit")
+FOR_THE_REST = ("take the rest", "drop the rest")
+EDITED = "the person wrote it in another way"
+CONTEXT = 2
+ALIKE = 0.3
+"""How much two lines must have in common for their words to be compared."""
+
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposals:
+    """Puts proposals to the person."""
+
+    screen: Screen
+    approve: Approve = "ask"
+
+    def decide(self, proposal: Proposal) -> Verdict:
+        """Show a proposal and get the person's word for each part of it."""
+        hunks = hunks_of(proposal.before or "", proposal.after)
+        verb = "write the new document" if proposal.before is None else "change"
+        self.screen.heading(f"It would {verb} {proposal.document}: {proposal.description}")
+        if self.approve != "ask":
+            for number, hunk in enumerate(hunks, 1):
+                self._show(proposal, hunk, number, len(hunks))
+            return self._by_rule(proposal)
+        if not hunks:  # a new document with nothing in it
+            taken = choose(self.screen, ("accept", "refuse")) == "accept"
+            return Verdict(text=proposal.after if taken else None)
+        return self._part_by_part(proposal, hunks)
+
+    def _by_rule(self, proposal: Proposal) -> Verdict:
+        if self.approve == "all":
+            self.screen.note("    accepted")
+            return Verdict(text=proposal.after)
+        self.screen.note("    refused: nobody is there to accept it")
+        return Verdict(text=None, reason=NOBODY)
+
+    def _part_by_part(self, proposal: Proposal, hunks: list[Hunk]) -> Verdict:
+        texts: list[str | None] = []
+        refused: list[Refused] = []
+        choice = ""
+        for number, hunk in enumerate(hunks, 1):
+            if choice not in FOR_THE_REST:
+                self._show(proposal, hunk, number, len(hunks))
+                more = FOR_THE_REST if number < len(hunks) else ()
+                choice = choose(self.screen, (*CHOICES, *more))
+            text, why = self._answer(choice, hunk, proposal)
+            texts.append(text)
+            if why is not None:
+                refused.append(Refused(hunk.new_text or hunk.old_text, why))
+        self._say(len(hunks), len(refused))
+        if all(text is None for text in texts):
+            return Verdict(text=None, refused=tuple(refused))
+        return Verdict(text=chosen(proposal.before or "", hunks, texts), refused=tuple(refused))
+
+    def _answer(self, choice: str, hunk: Hunk, proposal: Proposal) -> tuple[str | None, str | None]:
+        """What shall stand in a hunk's place, and why it is not what was proposed."""
+        if choice in ("accept", FOR_THE_REST[0]):
+            return hunk.new_text, None
+        if choice == FOR_THE_REST[1]:
+            return None, ""
+        if choice == "refuse":
+            return None, self.screen.ask("    why not (may be empty)").strip()
+        suffix = PurePosixPath(proposal.document).suffix or ".txt"
+        text = edited_text(self.screen, hunk.new_text, suffix=suffix)
+        if text == hunk.new_text:
+            return text, None
+        return (None if text == hunk.old_text else text), EDITED
+
+    def _say(self, parts: int, refused: int) -> None:
+        if not refused:
+            self.screen.note("    accepted")
+        elif refused == parts == 1:
+            self.screen.note("    not as it was proposed; it is told so")
+        else:
+            self.screen.note(f"    {parts - refused} of {parts} parts as proposed; it is told so")
+
+    def _show(self, proposal: Proposal, hunk: Hunk, number: int, of: int) -> None:
+        lines = lines_of(proposal.before or "")
+        if proposal.before is not None:
+            which = f"part {number} of {of}, " if of > 1 else ""
+            self.screen.block([(f"{which}line {hunk.start + 1}", "bold")])
+        before = lines[max(0, hunk.start - CONTEXT) : hunk.start]
+        after = lines[hunk.end : hunk.end + CONTEXT]
+        self.screen.rows([((f"  {_bare(line)}", "dim"),) for line in before])
+        self.screen.rows(list(changed_rows(hunk)))
+        self.screen.rows([((f"  {_bare(line)}", "dim"),) for line in after])
+
+
+def changed_rows(hunk: Hunk) -> Iterator[Row]:
+    """The lines of a hunk; where lines stand against each other, the words that differ."""
+    pairs = [
+        _compared(_bare(old), _bare(new)) for old, new in zip(hunk.old, hunk.new, strict=False)
+    ]
+    for number, line in enumerate(hunk.old):
+        paired = pairs[number][0] if number < len(pairs) else ((_bare(line), "red"),)
+        yield (("- ", "red"), *paired)
+    for number, line in enumerate(hunk.new):
+        paired = pairs[number][1] if number < len(pairs) else ((_bare(line), "green"),)
+        yield (("+ ", "green"), *paired)
+
+
+def _compared(old: str, new: str) -> tuple[Row, Row]:
+    a, b = _WORDS.findall(old), _WORDS.findall(new)
+    matcher = difflib.SequenceMatcher(a=a, b=b, autojunk=False)
+    if matcher.ratio() < ALIKE:
+        return ((old, "red"),), ((new, "green"),)
+    left: list[tuple[str, str]] = []
+    right: list[tuple[str, str]] = []
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        mark = "" if tag == "equal" else "bold reverse "
+        left.append(("".join(a[i:i_end]), f"{mark}red"))
+        right.append(("".join(b[j:j_end]), f"{mark}green"))
+    return tuple(left), tuple(right)
+
+
+def _bare(line: str) -> str:
+    return line.rstrip("\r\n")
