@@ -1,24 +1,10 @@
 """The installed command in processes of its own: pipes, one message, a terminal with Ctrl-C."""
 
-import os
-import pty
-import re
-import select
-import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
-
-COMMAND = str(Path(sys.executable).parent / "bathysphere")
-COLOURS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-
-
-def environment(**more):
-    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG", "VIRTUAL_ENV"}}
-    return kept | {"BATHYSPHERE_MODEL_DEMO_PAUSE_S": "0", "PYTHONUTF8": "1"} | more
+from terminals import COMMAND, environment
 
 
 def bathysphere(*args, typed="", **more):
@@ -76,54 +62,6 @@ def test_a_model_server_that_is_not_there_does_not_end_the_talk():
     assert shown.returncode == 0
     assert shown.stdout.count("error: ollama:qwen3 cannot be reached") == 2
     assert bathysphere("chat", "--model", "ollama:qwen3", "--message", "Hello", **where).returncode
-
-
-class Terminal:
-    """A terminal with the command in it."""
-
-    def __init__(self, *args, **more):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execve(COMMAND, [COMMAND, *args], environment(TERM="xterm-256color", **more))
-        self.text = ""
-
-    def until(self, words, seconds=30):
-        """Read until the screen shows `words` after what was asked for before."""
-        end = time.monotonic() + seconds
-        while words not in self.text:
-            if time.monotonic() > end:
-                raise AssertionError(f"{words!r} did not come: {self.text!r}")
-            if select.select([self.fd], [], [], 0.1)[0]:
-                self.text += COLOURS.sub("", os.read(self.fd, 4096).decode(errors="replace"))
-        before, _, self.text = self.text.partition(words)
-        return before
-
-    def press(self, keys):
-        os.write(self.fd, keys.encode())
-
-    def exit_code(self):
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def close(self):
-        os.close(self.fd)
-
-
-@pytest.fixture
-def terminal():
-    opened = []
-
-    def open_it(*args, **more):
-        opened.append(Terminal(*args, **more))
-        return opened[-1]
-
-    yield open_it
-    for one in opened:
-        try:
-            os.kill(one.pid, signal.SIGKILL)
-            os.waitpid(one.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
-        one.close()
 
 
 def test_in_a_terminal_ctrl_c_stops_the_run_and_a_second_one_leaves(terminal):

@@ -71,6 +71,7 @@ class Screen:
         self._flow = _Flow(self._out, self.console.width if self.console.is_terminal else None)
         self._calls: dict[str, Called] = {}
         self._speaking: bool | None = None
+        self._asked = False
 
     # ── the run ──
 
@@ -192,6 +193,7 @@ class Screen:
 
     def heading(self, text: str) -> None:
         """A line that asks for attention."""
+        self._asked = True
         self._line()
         self._line((f"  {safe(text)}", "bold yellow"))
 
@@ -223,6 +225,12 @@ class Screen:
         """An empty line, and nothing before it to set apart."""
         self._line()
         self._speaking = None
+
+    def answered(self) -> None:
+        """The person's answers are in: set apart what comes now, if they were asked anything."""
+        if self._asked:
+            self.gap()
+        self._asked = False
 
     def ask(self, prompt: str) -> str:
         """Ask the person for one line.

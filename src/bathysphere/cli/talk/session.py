@@ -112,7 +112,7 @@ class Session:
         paused = self._run(runner, {"messages": [message], **(given or {})})
         while paused is not None:
             answers = {i.id: self._answer(i, paused) for i in paused.interrupts}
-            self.screen.gap()
+            self.screen.answered()
             paused = self._run(runner, Command(resume=answers))
         self.screen.used(total(self._values(runner).get("usage")))
 

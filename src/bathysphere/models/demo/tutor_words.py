@@ -63,8 +63,8 @@ To talk to a real model, set `BATHYSPHERE_MODEL_MAIN`, for example to \
 `anthropic:claude-sonnet-4-6` or `ollama:qwen3`, and start again; `bathysphere models` shows what \
 this machine has."""
 SUMMARY = f"{THE_END}{{seen}}\n\n{WHAT_NOW}"
-AFTERWARDS = f"""I am still `demo:tour`, a script: I cannot answer that, or anything else. The tour \
-in this conversation is over. {WHAT_NOW}"""
+AFTERWARDS = f"""I am still `demo:tour`, a script: I cannot answer that, or anything else. The \
+tour in this conversation is over. {WHAT_NOW}"""
 SEEN = {
     "list": "your files listed, on your device",
     "read": "one of them read, and that written down",
@@ -76,4 +76,4 @@ SEEN = {
     "patch": "a change that you decide on, part by part",
 }
 FAILED = "{what}: asked for, and not done"
-MISSING = "{what}: not without files"
+MISSING = "{what}: not this time"
