@@ -8,80 +8,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from bathysphere.device.device import Device, Refused, Verdict
+from bathysphere.device.documents import MemoryDocuments, version_of
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.middleware.client_files import ClientFilesMiddleware
+from bathysphere.middleware.client_files.wire import BY_WORDS
 from bathysphere.testing import ScriptedChatModel, calls, says, together
 
 
-class Device:
-    """A person's device: documents with versions, and what its person does with proposals."""
-
-    def __init__(self, **files):
-        self.files = {file: (text, 1) for file, text in files.items()}
-        self.takes = lambda proposal: "applied"
-
-    def run(self, call):
-        return {call["id"]: getattr(self, call["name"])(**call["args"])}
-
-    def list_user_files(self, file_type=None):
-        return {"files": [self._file(file) for file in self.files]}
-
-    def glob_user_files(self, pattern):
-        return self.list_user_files()
-
-    def read_user_file(self, file_id, offset=0, limit=8000):
-        if file_id not in self.files:
-            return {"error": f"no document {file_id}"}
-        text, version = self.files[file_id]
-        return {
-            "file_id": file_id,
-            "version": str(version),
-            "start": offset,
-            "total": len(text),
-            "text": text[offset : offset + limit],
-        }
-
-    def grep_user_files(self, pattern, glob=None, case_sensitive=False):
-        rows = [
-            {
-                "file_id": file,
-                "version": str(v),
-                "line": 1,
-                "start": text.index(pattern),
-                "text": pattern,
-            }
-            for file, (text, v) in self.files.items()
-            if pattern in text
-        ]
-        return {"matches": rows}
-
-    def search_user_files(self, query, top_k):
-        return {"hits": [self.read_user_file(file) for file in self.files]}
-
-    def write_user_file(self, title, content, file_type, description):
-        self.files[title] = (content, 1)
-        return {"status": "applied", "file_id": title, "version": "1"}
-
-    def patch_user_file(self, file_id, base_version, search, replace, description):
-        text, version = self.files[file_id]
-        if base_version != str(version):
-            now = {"file_id": file_id, "version": str(version), "text": text}
-            return {"status": "conflict", **now}
-        answer = self.takes(replace)
-        if answer == "refused":
-            return {"status": "refused", "reason": "not my words"}
-        new = text.replace(search, replace if answer == "applied" else answer)
-        self.files[file_id] = (new, version + 1)
-        where = {"file_id": file_id, "version": str(version + 1)}
-        if answer == "applied":
-            return {"status": "applied", **where}
-        refused = [{"text": replace, "reason": "too strong"}]
-        return {"status": "partly", "text": new, "refused": refused, **where}
-
-    def _file(self, file):
-        text, version = self.files[file]
-        return {"id": file, "title": file, "version": str(version), "characters": len(text)}
+def device_with(**texts):
+    return Device(MemoryDocuments(texts))
 
 
 class Talk:
@@ -128,7 +65,7 @@ def patch(search, replace):
 
 
 def test_a_read_runs_on_the_device_and_is_written_down(mode):
-    talk = Talk(mode, Device(essay="Money is sound."), READ, says("ok"))
+    talk = Talk(mode, device_with(essay="Money is sound."), READ, says("ok"))
     state = talk.go()
     assert talk.asked[0]["name"] == "read_user_file"
     assert results(state) == ["@@ essay (essay) 0-15 of 15 @@\nMoney is sound."]
@@ -137,7 +74,7 @@ def test_a_read_runs_on_the_device_and_is_written_down(mode):
             "call": "call_1",
             "tool": "read_user_file",
             "file": "essay",
-            "version": "1",
+            "version": version_of("Money is sound."),
             "start": 0,
             "end": 15,
             "bytes": 15,
@@ -148,7 +85,7 @@ def test_a_read_runs_on_the_device_and_is_written_down(mode):
 
 def test_long_documents_are_read_in_parts(mode):
     part = calls("read_user_file", file_id="essay", offset=5, limit=5)
-    state = Talk(mode, Device(essay="0123456789abcdef"), part, says("ok")).go()
+    state = Talk(mode, device_with(essay="0123456789abcdef"), part, says("ok")).go()
     assert results(state) == ["@@ essay (essay) 5-10 of 16 | next offset 10 @@\n56789"]
 
 
@@ -159,28 +96,28 @@ def test_lists_and_searches_say_what_they_found(mode):
         calls("grep_user_files", pattern="sound"),
         calls("search_user_files", query="money"),
     )
-    state = Talk(mode, Device(essay="Money is sound."), all_of_them, says("ok")).go()
+    state = Talk(mode, device_with(essay="Money is sound."), all_of_them, says("ok")).go()
     assert results(state) == [
         "essay: essay (text, 15 characters)",
         "essay: essay (text, 15 characters)",
-        "essay (essay) line 1: sound",
-        "@@ essay (essay) 0-15 of 15 @@\nMoney is sound.",
+        "essay (essay) line 1: Money is sound.",
+        f"@@ essay (essay) 0-15 of 15 @@\nMoney is sound.\n\n{BY_WORDS}",
     ]
     assert [d["tool"] for d in state["disclosures"]] == ["grep_user_files", "search_user_files"]
 
 
 def test_a_patch_that_the_person_takes_is_applied(mode):
-    device = Device(essay="Money is sound.")
+    device = device_with(essay="Money is sound.")
     state = Talk(mode, device, READ, patch("sound", "good"), says("ok")).go()
-    assert device.files["essay"] == ("Money is good.", 2)
+    assert device.documents.texts == {"essay": "Money is good."}
     assert results(state)[-1] == "Written (essay)."
 
 
 def test_a_patch_that_the_person_refuses_changes_nothing(mode):
-    device = Device(essay="Money is sound.")
-    device.takes = lambda proposal: "refused"
+    device = device_with(essay="Money is sound.")
+    device.decide = lambda proposal: Verdict(text=None, reason="not my words")
     state = Talk(mode, device, READ, patch("sound", "good"), says("ok")).go()
-    assert device.files["essay"] == ("Money is sound.", 1)
+    assert device.documents.texts == {"essay": "Money is sound."}
     assert results(state)[-1] == (
         "The person refused it: nothing was changed. Reason: not my words"
     )
@@ -188,8 +125,9 @@ def test_a_patch_that_the_person_refuses_changes_nothing(mode):
 
 
 def test_a_patch_taken_in_part_tells_the_agent_what_was_written(mode):
-    device = Device(essay="Money is sound.")
-    device.takes = lambda proposal: "fairly good"
+    device = device_with(essay="Money is sound.")
+    refused = (Refused("perfect", "too strong"),)
+    device.decide = lambda proposal: Verdict(text="Money is fairly good.", refused=refused)
     state = Talk(mode, device, READ, patch("sound", "perfect"), says("ok")).go()
     assert results(state)[-1] == (
         "The person took part of it (essay). What was written:\nMoney is fairly good."
@@ -198,24 +136,24 @@ def test_a_patch_taken_in_part_tells_the_agent_what_was_written(mode):
 
 
 def test_a_patch_is_bound_to_the_version_that_was_read(mode):
-    device = Device(essay="Money is sound.")
+    device = device_with(essay="Money is sound.")
     talk = Talk(
         mode, device, READ, patch("sound", "good"), patch("solid", "good"), says("recovered")
     )
 
     def person_edits():
-        if device.files["essay"][1] == 1:
-            device.files["essay"] = ("Money is solid.", 2)
+        if device.documents.texts["essay"] == "Money is sound.":
+            device.documents.texts["essay"] = "Money is solid."
 
     state = talk.go(between=person_edits)
-    assert talk.asked[1]["args"]["base_version"] == "1"
+    assert talk.asked[1]["args"]["base_version"] == version_of("Money is sound.")
     assert "nothing was changed. It now reads:\nMoney is solid." in results(state)[1]
-    assert device.files["essay"] == ("Money is good.", 3)
+    assert device.documents.texts == {"essay": "Money is good."}
     assert state["messages"][-1].text == "recovered"
 
 
 def test_a_document_that_was_not_read_is_not_patched(mode):
-    device = Device(essay="Money is sound.")
+    device = device_with(essay="Money is sound.")
     talk = Talk(mode, device, patch("sound", "good"), says("ok"))
     state = talk.go()
     assert talk.asked == []
@@ -223,24 +161,24 @@ def test_a_document_that_was_not_read_is_not_patched(mode):
 
 
 def test_a_second_patch_builds_on_the_first(mode):
-    device = Device(essay="one two")
+    device = device_with(essay="one two")
     script = [READ, patch("one", "1"), patch("two", "2"), says("ok")]
     Talk(mode, device, *script).go()
-    assert device.files["essay"] == ("1 2", 3)
+    assert device.documents.texts == {"essay": "1 2"}
 
 
 def test_a_new_document_is_proposed_with_its_purpose(mode):
-    device = Device()
+    device = device_with()
     write = calls("write_user_file", title="Thesis", content="x", description="A start.")
     talk = Talk(mode, device, write, says("ok"))
     talk.go()
     assert talk.asked[0]["args"]["description"] == "A start."
-    assert device.files["Thesis"] == ("x", 1)
+    assert device.documents.texts == {"Thesis": "x"}
 
 
 def test_an_error_of_the_device_is_a_result(mode):
-    state = Talk(mode, Device(), READ, says("ok")).go()
-    assert results(state) == ["The person's device says: no document essay"]
+    state = Talk(mode, device_with(), READ, says("ok")).go()
+    assert results(state) == ["The person's device says: there is no document 'essay'"]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +192,7 @@ def test_an_error_of_the_device_is_a_result(mode):
     ],
 )
 def test_an_answer_of_the_wrong_shape_is_refused_and_can_be_given_again(mode, bad):
-    device = Device(essay="Money")
+    device = device_with(essay="Money")
     talk = Talk(mode, device, READ, says("ok"))
     paused = talk.step({"messages": [("user", "go")]})
     (asked,) = paused["__interrupt__"]

@@ -116,7 +116,7 @@ class Screen:
             (self._who(call.agent), "cyan"),
             (f"{self.marks['call']} ", "dim"),
             (safe(call.name), "bold"),
-            (f" {self._arguments(call)}", ""),
+            (f" {self._arguments(call)}".rstrip(), ""),
         )
 
     def _returned(self, result: Returned) -> None:
@@ -189,7 +189,10 @@ class Screen:
     def print(self, what: RenderableType, *, indent: int = 0) -> None:
         """Show something that Rich draws; its texts must be safe."""
         self._flow.end()
-        self.console.print(Padding(what, (0, 0, 0, indent), expand=False))
+        with self.console.capture() as drawn:
+            self.console.print(Padding(what, (0, 0, 0, indent)))
+        for line in drawn.get().rstrip("\n").split("\n"):
+            self._out.write(f"{line.rstrip()}\n")
 
     def heading(self, text: str) -> None:
         """A line that asks for attention."""
