@@ -1,4 +1,4 @@
-"""docs/features.md is true: every feature of the seeds has a row, every row a test that exists."""
+"""The feature tables are true: every feature of a seed has a row, every row a test that exists."""
 
 import ast
 import re
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TABLE = ROOT / "docs" / "features.md"
+TABLES = [ROOT / "docs" / name for name in ("features.md", "seed-000.md")]
 SEEDS = tomllib.loads((Path(__file__).parent / "seeds.toml").read_text(encoding="utf-8"))
 COLUMNS = ["feature", "seed", "here", "held by", "note"]
-SMALLEST = {"seed_001": 117, "seed_004": 58}
+SMALLEST = {"seed_000": 53, "seed_001": 117, "seed_004": 58}
 """How many features each list has at least: a list may grow, it may not shrink."""
 
 
@@ -67,7 +67,7 @@ def problems(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def table() -> str:
-    return TABLE.read_text(encoding="utf-8")
+    return "\n".join(path.read_text(encoding="utf-8") for path in TABLES)
 
 
 def test_every_feature_has_a_row_and_every_row_a_test(table):

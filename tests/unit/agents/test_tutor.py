@@ -1,4 +1,4 @@
-"""The tutor: what its model sees, the seed's example prompts, the seminar, how it is measured."""
+"""The tutor: what its model sees, the seminar, notes and approvals, how it is measured."""
 
 import difflib
 import json
@@ -27,11 +27,9 @@ CLAIM = node_id_of("claim", "Money is trust.")
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "quality" / "tutor"))
 
-from tutor_dialogue import Dialogue  # noqa: E402  # the benchmark's own parts
-from tutor_measured import MUST, talk_to  # noqa: E402
+from tutor_measured import MUST, talk_to  # noqa: E402  # the benchmark's own parts
 from tutor_personas import PERSONAS  # noqa: E402
 from tutor_scripted import careful, careless  # noqa: E402
-from tutor_seed_prompts import SEED_PROMPTS  # noqa: E402
 
 
 def models_of(model):
@@ -92,55 +90,6 @@ def test_server_files_and_the_person_s_files_have_names_of_their_own(asked):
     (names,) = asked.tools_seen[1:]
     assert len(names) == len(set(names))
     assert {"read_file", "write_file", "read_user_file", "write_user_file"} <= set(names)
-
-
-# ── seed 000's example prompts ──
-
-
-@pytest.mark.parametrize("case", SEED_PROMPTS, ids=lambda case: case.prompt[:30])
-async def test_an_example_prompt_of_the_seed_asks_when_it_should(case):
-    model = ScriptedChatModel(script=list(case.script))
-    talk = Dialogue(models=models_of(model), documents=case.documents)
-    await talk.say(case.prompt, lambda question: case.answer)
-    assert case.failures(talk) == []
-    model.assert_done()
-
-
-@pytest.mark.parametrize(
-    ("number", "script", "why"),
-    [
-        (0, [picks("tell"), says("Here it is."), says("Here it is.")], ["did not ask"]),
-        (4, [picks("work"), says("Nothing.")], ["used none of grep_user_files"]),
-        (
-            4,
-            [
-                picks("work"),
-                calls("ask_user", question="Which files?"),
-                picks("work"),
-                calls("grep_user_files", pattern="inflation"),
-                says("Found."),
-            ],
-            ["asked without need"],
-        ),
-    ],
-)
-async def test_a_tutor_that_takes_a_prompt_wrongly_is_found_out(number, script, why):
-    case = SEED_PROMPTS[number]
-    model = ScriptedChatModel(script=script)
-    talk = Dialogue(models=models_of(model), documents=case.documents)
-    await talk.say(case.prompt, lambda question: case.answer)
-    failures = case.failures(talk)
-    assert len(failures) == len(why)
-    assert all(part in found for part, found in zip(why, failures, strict=True))
-
-
-async def test_a_prompt_that_needs_a_document_changes_it_as_the_person_agreed():
-    case = SEED_PROMPTS[2]
-    model = ScriptedChatModel(script=list(case.script))
-    talk = Dialogue(models=models_of(model), documents=case.documents)
-    await talk.say(case.prompt, lambda question: case.answer)
-    assert "Nobody was asked to vote for it." in talk.shelf.texts["draft.md"]
-    assert [move["move"] for move in talk.state["moves"]] == ["clarify_term", "work"]
 
 
 # ── the seminar ──

@@ -159,6 +159,8 @@ async def test_the_tour_of_the_tutor_shows_files_map_question_and_a_change_in_pa
     device.decide = half
     state = await conversation(DemoTourModel(), device, answers=ANSWERS)
     assert called(state) == [
+        "write_todos",
+        "write_file",
         "list_user_files",
         "read_user_file",
         "propose_node",
@@ -168,7 +170,9 @@ async def test_the_tour_of_the_tutor_shows_files_map_question_and_a_change_in_pa
         "review_nodes",
         "write_user_file",
         "patch_user_file",
+        "write_todos",
     ]
+    assert [todo["status"] for todo in state["todos"]] == ["completed"] * 4
     known = state["argument_map"]
     texts = {node["kind"]: node["text"] for node in known["nodes"].values()}
     assert texts["claim"] == "Money is trust."
@@ -185,11 +189,14 @@ async def test_the_tour_of_the_tutor_shows_files_map_question_and_a_change_in_pa
 async def test_without_files_the_tour_says_so_and_goes_on():
     state = await conversation(DemoTourModel(), Device(NoDocuments()), answers=ANSWERS)
     assert called(state) == [
+        "write_todos",
+        "write_file",
         "list_user_files",
         "propose_node",
         "ask_user",
         "propose_node",
         "review_nodes",
+        "write_todos",
     ]
     said = " ".join(m.text for m in state["messages"] if m.type == "ai")
     assert "--files FOLDER" in said

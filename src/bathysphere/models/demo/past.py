@@ -1,7 +1,7 @@
 """What a history says about a tour so far: its tool calls have ids that name its steps."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -78,3 +78,9 @@ def quoted(text: str) -> str:
     """A text on one line, not too long."""
     line = re.sub(r"\s+", " ", text).strip()
     return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
+
+
+def todos(contents: Sequence[str], statuses: Iterable[str]) -> dict[str, Any]:
+    """The arguments of a call that writes a todo list."""
+    pairs = zip(contents, statuses, strict=True)
+    return {"todos": [{"content": content, "status": status} for content, status in pairs]}

@@ -4,13 +4,13 @@ The tour remembers nothing. Each of its tool calls has an id that names its step
 says which steps are behind; refused, failed and edited calls are just results it goes on from.
 """
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from bathysphere.models.demo import words
-from bathysphere.models.demo.past import Past, TourTurn, quoted
+from bathysphere.models.demo.past import Past, TourTurn, quoted, todos
 
 
 def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
@@ -74,7 +74,7 @@ class _Past(Past):
 def _plan(past: _Past) -> TourTurn | None:
     if not past.open("plan", "write_todos"):
         return None
-    args = _todos(("in_progress", "pending", "pending", "pending"))
+    args = todos(words.TODOS, ("in_progress", "pending", "pending", "pending"))
     return TourTurn(text=words.PLAN, step="plan", tool="write_todos", args=args)
 
 
@@ -120,7 +120,7 @@ def _tick_off(past: _Past) -> TourTurn | None:
     if not past.done("plan") or not past.open("tick_off", "write_todos"):
         return None
     done = (past.done("write"), past.done("read"), bool(past.answer), past.done("change"))
-    args = _todos("completed" if step else "pending" for step in done)
+    args = todos(words.TODOS, ("completed" if step else "pending" for step in done))
     return TourTurn(text=words.TICK_OFF, step="tick_off", tool="write_todos", args=args)
 
 
@@ -145,12 +145,3 @@ def _seen(past: _Past, step: Any, what: str) -> str:
     if step in past.called or (step in {"read", "change"} and "write" in past.called):
         return words.FAILED.format(what=what)
     return words.MISSING.format(what=what)
-
-
-def _todos(statuses: Iterable[str]) -> dict[str, Any]:
-    return {
-        "todos": [
-            {"content": content, "status": status}
-            for content, status in zip(words.TODOS, statuses, strict=True)
-        ]
-    }

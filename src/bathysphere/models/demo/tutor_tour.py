@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence, Set
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from bathysphere.models.demo import tutor_words as words
-from bathysphere.models.demo.past import Past, TourTurn, quoted
+from bathysphere.models.demo.past import Past, TourTurn, quoted, todos
 
 PICKS = "Picked"
 """The schema by which a tutor asks for a move alone."""
@@ -51,6 +51,20 @@ def _opening(past: Past) -> str:
 
 
 # ── the steps, in order ──
+
+
+def _plan(past: Past) -> TourTurn | None:
+    if not past.open("plan", "write_todos"):
+        return None
+    args = todos(words.TODOS, ("in_progress", "pending", "pending", "pending"))
+    return TourTurn(text=words.PLAN, step="plan", tool="write_todos", args=args)
+
+
+def _note(past: Past) -> TourTurn | None:
+    if not past.open("note", "write_file"):
+        return None
+    args = {"file_path": words.NOTES, "content": words.NOTED}
+    return TourTurn(text=words.NOTE, step="note", tool="write_file", args=args)
 
 
 def _list(past: Past) -> TourTurn | None:
@@ -126,7 +140,17 @@ def _patch(past: Past) -> TourTurn | None:
     return TourTurn(text=words.PATCH, step="patch", tool="patch_user_file", args=args)
 
 
+def _tick_off(past: Past) -> TourTurn | None:
+    if not past.done("plan") or not past.open("tick_off", "write_todos"):
+        return None
+    done = (past.done("note"), past.done("read"), past.done("ask"), past.done("patch"))
+    args = todos(words.TODOS, ("completed" if step else "pending" for step in done))
+    return TourTurn(text=words.TICK_OFF, step="tick_off", tool="write_todos", args=args)
+
+
 _STEPS: tuple[Callable[[Past], TourTurn | None], ...] = (
+    _plan,
+    _note,
     _list,
     _read,
     _claim,
@@ -136,6 +160,7 @@ _STEPS: tuple[Callable[[Past], TourTurn | None], ...] = (
     _review,
     _write,
     _patch,
+    _tick_off,
 )
 
 

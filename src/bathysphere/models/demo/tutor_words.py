@@ -10,6 +10,19 @@ show what the tutor does here, with its real tools, and I do not understand what
 FIRST_MOVE = ("ask_premise", "every turn begins with a move; this is how it is shown")
 NEXT_MOVE = ("work", "the tour goes on")
 
+PLAN = "Longer work starts with a plan, which stays in sight and is ticked off."
+TODOS = (
+    "Make a note of my own",
+    "Look at your files",
+    "Put your claim on a map and ask about it",
+    "Propose a document and a change",
+)
+NOTES = "/scratch/tour.md"
+NOTE = """The tutor has files of its own, apart from yours, for which it asks nobody. I make a \
+note in one."""
+NOTED = "The person came to see the tour."
+TICK_OFF = "I tick off what was done."
+
 LIST = """The tutor works on your own files, on your device. I ask your device what there is."""
 NOTHING = """Your device shares nothing, so I go on without files. With `bathysphere chat tutor \
 --files FOLDER` it shares the text files of one folder, and nothing else.
@@ -66,6 +79,8 @@ SUMMARY = f"{THE_END}{{seen}}\n\n{WHAT_NOW}"
 AFTERWARDS = f"""I am still `demo:tour`, a script: I cannot answer that, or anything else. The \
 tour in this conversation is over. {WHAT_NOW}"""
 SEEN = {
+    "plan": "a plan",
+    "note": "a note in the tutor's own files",
     "list": "your files listed, on your device",
     "read": "one of them read, and that written down",
     "claim": "your claim on a map",
