@@ -27,6 +27,10 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "quality" / "tutor"))
 from tutor_dialogue import Dialogue  # noqa: E402  # the benchmark's own parts
 from tutor_seed_prompts import SEED_PROMPTS  # noqa: E402
 
+# LangChain keeps a real model's connections open, and open for one event loop only.
+OPEN = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [pytest.mark.filterwarnings(line) for line in OPEN] if REAL else []
+
 WRITES, SEARCHES = SEED_PROMPTS[3], SEED_PROMPTS[4]
 
 
@@ -66,6 +70,7 @@ def test_the_prompts_are_those_of_the_seed():
     ]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.timeout(900 if REAL else 60)
 @pytest.mark.parametrize("case", SEED_PROMPTS, ids=lambda case: case.prompt[:30])
 async def test_a_prompt_of_the_seed_is_asked_about_when_it_should_be(case):

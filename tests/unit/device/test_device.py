@@ -10,7 +10,7 @@ from bathysphere.device.device import MAX_TEXT, Device, Refused, Verdict
 from bathysphere.device.documents import MemoryDocuments, NoDocuments, version_of
 from bathysphere.device.hunks import chosen, hunks_of, lines_of
 from bathysphere.middleware.client_files.middleware import _TOOLS
-from bathysphere.middleware.client_files.wire import Failed, in_words
+from bathysphere.middleware.client_files.wire import Changed, Failed, disclosed, in_words
 
 SHAPES = {name: answers for name, _, _, answers in _TOOLS}
 ESSAY = "Money is trust.\n\nGold is metal.\nNobody voted for it.\n"
@@ -176,6 +176,8 @@ def test_of_a_long_document_a_conflict_brings_the_part_that_was_meant():
     answer = patch(device, "Line 7000.\n", "x", version="0" * 16)
     assert len(answer["text"]) == MAX_TEXT
     assert "Line 7000.\n" in answer["text"]
+    (left,) = disclosed(Changed.model_validate(answer), call="c1", tool="patch_user_file")
+    assert (left["start"], left["end"]) == (answer["start"], answer["start"] + MAX_TEXT)
     assert long[answer["start"] :].startswith(answer["text"])
     assert f"at {answer['start']}-" in told("patch_user_file", answer)
 
