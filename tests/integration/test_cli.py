@@ -32,6 +32,21 @@ def test_the_tour_through_a_pipe_with_an_approval():
     assert "\x1b" not in shown.stdout
 
 
+def test_the_tour_of_the_tutor_on_a_folder_with_no_model_and_no_key(tmp_path):
+    (tmp_path / "money.md").write_text("People went on taking dollars.\n")
+    typed = "Money is trust\nOthers take it\n1,3\na\na\nr\nnot yet\n/map\n/disclosures\n"
+    shown = bathysphere("chat", "tutor", "--files", str(tmp_path), typed=typed)
+    assert shown.returncode == 0
+    assert shown.stderr == ""
+    assert f"It may read the text files in {tmp_path}, and changes one only as" in shown.stdout
+    assert "  [ask premise] " in shown.stdout
+    assert "  └── 1 ✓ claim  Money is trust  (you)\n" in shown.stdout
+    assert "money.md  0-31  31 bytes" in shown.stdout
+    note = (tmp_path / "tour-of-the-tutor.md").read_text()
+    assert "The tutor asks you what you think." in note
+    assert "The tutor decides what stands in it." in note
+
+
 def test_one_message_prints_the_answer_and_leaves():
     shown = bathysphere("chat", "simple", "--message", "Hello", "--model", "demo:tour")
     assert shown.returncode == 0
@@ -45,6 +60,8 @@ def test_one_message_prints_the_answer_and_leaves():
     [
         (["chat", "nobody"], "hint: choose simple"),
         (["chat", "--model", "nonsense"], "hint: write provider:name"),
+        (["chat", "simple", "--files", "."], "hint: `bathysphere chat tutor --files FOLDER`"),
+        (["chat", "tutor", "--files", "/nowhere"], "hint: --files takes a folder"),
         (["chat", "--model", "anthropic:claude-sonnet-4-6"], "hint: set ANTHROPIC_API_KEY"),
     ],
 )

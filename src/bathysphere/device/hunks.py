@@ -1,26 +1,34 @@
-"""A change in parts: what differs between two texts, and the text that a choice of parts makes."""
+"""A change in parts: what differs between two texts, and the text that a choice of parts makes.
+
+Parts are whole lines. Where a text has paragraphs in one long line, as prose often has, they are
+sentences: a person wants to take one of them without the others.
+"""
 
 import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+LONG_LINE = 160
+"""A text with a longer line is compared sentence by sentence."""
+
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*[^\S\n]+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hunk:
-    """One part of a change: whole lines that would take the place of others."""
+    """One part of a change: lines or sentences that would take the place of others."""
 
     start: int
-    """The first of the old lines, counted from 0."""
+    """Where in the old text it stands, in characters."""
     old: tuple[str, ...]
     new: tuple[str, ...]
 
     @property
     def end(self) -> int:
-        """The line after the last of the old ones."""
-        return self.start + len(self.old)
+        """Where in the old text it ends."""
+        return self.start + len(self.old_text)
 
     @property
     def new_text(self) -> str:
@@ -39,11 +47,17 @@ def lines_of(text: str) -> list[str]:
 
 
 def hunks_of(before: str, after: str) -> list[Hunk]:
-    """The parts of a change, in order; at least one line that stays is between two of them."""
-    old, new = lines_of(before), lines_of(after)
+    """The parts of a change, in order; something that stays is between two of them."""
+    lines = lines_of(before), lines_of(after)
+    if any(len(line) > LONG_LINE for text in lines for line in text):
+        lines = _sentences(lines[0]), _sentences(lines[1])
+    old, new = lines
+    starts = [0]
+    for piece in old:
+        starts.append(starts[-1] + len(piece))
     matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
     return [
-        Hunk(start=i, old=tuple(old[i:i_end]), new=tuple(new[j:j_end]))
+        Hunk(start=starts[i], old=tuple(old[i:i_end]), new=tuple(new[j:j_end]))
         for tag, i, i_end, j, j_end in matcher.get_opcodes()
         if tag != "equal"
     ]
@@ -51,9 +65,19 @@ def hunks_of(before: str, after: str) -> list[Hunk]:
 
 def chosen(before: str, hunks: Sequence[Hunk], texts: Sequence[str | None]) -> str:
     """The text with each hunk's place filled as chosen; None leaves what stands there."""
-    lines, pieces, at = lines_of(before), [], 0
+    pieces, at = [], 0
     for hunk, text in zip(hunks, texts, strict=True):
-        pieces += lines[at : hunk.start]
-        pieces.append(hunk.old_text if text is None else text)
+        pieces += [before[at : hunk.start], hunk.old_text if text is None else text]
         at = hunk.end
-    return "".join([*pieces, *lines[at:]])
+    return "".join([*pieces, before[at:]])
+
+
+def _sentences(lines: list[str]) -> list[str]:
+    pieces = []
+    for line in lines:
+        at = 0
+        for end in _SENTENCE_END.finditer(line):
+            pieces.append(line[at : end.end()])
+            at = end.end()
+        pieces.append(line[at:])
+    return [piece for piece in pieces if piece]

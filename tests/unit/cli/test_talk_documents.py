@@ -5,11 +5,13 @@ import json
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Interrupt
 
 from bathysphere.agents.tutor import spec
-from bathysphere.argument.map import add, empty, relate
+from bathysphere.argument.map import add, empty, node_id_of, relate
 from bathysphere.cli.talk.answers import Answers
 from bathysphere.cli.talk.commands import Commands
+from bathysphere.cli.talk.events import Paused
 from bathysphere.cli.talk.map_tree import forest
 from bathysphere.cli.talk.proposals import Proposals, changed_rows
 from bathysphere.cli.talk.screen import Screen
@@ -18,11 +20,13 @@ from bathysphere.device.device import Device, Proposal, Refused
 from bathysphere.device.documents import MemoryDocuments
 from bathysphere.device.hunks import Hunk
 from bathysphere.harness.build import build
+from bathysphere.harness.spec import AgentSpec
 from bathysphere.models.resolve import Models
-from bathysphere.testing import ScriptedChatModel, calls, says
+from bathysphere.testing import ScriptedChatModel, calls, says, together
 
 BEFORE = "one\nstays\ntwo\nstays too\nthree\n"
 AFTER = "1\nstays\n2\nstays too\n3\n"
+CLAIM = node_id_of("claim", "Money is trust.")
 
 
 def terminal(*lines):
@@ -67,6 +71,21 @@ def test_an_edit_back_to_what_was_there_is_a_refusal_and_one_to_the_same_is_none
     verdict, _ = decided("e", "one", ".", "e", "2", ".", "r", "")
     assert verdict.text == "one\nstays\n2\nstays too\nthree\n"
     assert [r.text for r in verdict.refused] == ["1\n", "3\n"]
+
+
+def test_a_sentence_that_is_written_anew_keeps_its_place_in_the_paragraph():
+    prose = "First things first. " + "Then a sentence that goes on and on. " * 6 + "The end.\n"
+    after = prose.replace("First things first.", "To begin with.")
+    verdict, shown = decided("e", "At first.", ".", before=prose, after=after)
+    assert verdict.text == prose.replace("First things first.", "At first.")
+    assert "    - First things first. \n    + To begin with. \n" in shown
+    verdict, _ = decided("e", ".", before=prose, after=after)  # nothing in its place
+    assert verdict.text == prose.replace("First things first. ", "")
+
+
+def test_an_edit_in_a_document_with_windows_line_ends_keeps_them():
+    verdict, _ = decided("e", "eins", "zwei", ".", before="one\r\nx\r\n", after="1\r\nx\r\n")
+    assert verdict.text == "eins\r\nzwei\r\nx\r\n"
 
 
 def test_the_rest_is_taken_or_dropped_at_once():
@@ -241,8 +260,8 @@ def test_a_file_that_is_there_is_overwritten_only_if_the_person_says_so(known, t
 # ── a talk with the tutor ──
 
 
-def talk(model, *lines, texts=None):
-    screen, out = terminal(*lines)
+def talk(model, *lines, texts=None, screen=None):
+    screen, out = screen or terminal(*lines)
     device = Device(MemoryDocuments(texts or {}), decide=Proposals(screen=screen).decide)
     models = Models(main=model, subagent=model, summary=model, audit=model)
     session = Session(
@@ -296,6 +315,56 @@ def test_a_decision_of_the_person_reaches_the_agent_with_their_next_message():
     assert "└── 1 ✓ claim  Money is trust.  (you)" in shown
     assert "Money is trust. (accepted; person)" in model.requests[-1][0].text
     model.assert_done()
+
+
+def test_what_was_written_is_not_written_again_when_another_answer_does_not_fit():
+    write = calls("write_user_file", title="a.md", content="x\n", description="A start.")
+    model = ScriptedChatModel(
+        script=[
+            picks("work"),
+            calls("propose_node", kind="claim", text="Money is trust.", said="Money is trust."),
+            together(write, calls("review_nodes", nodes=[CLAIM])),
+            says("Both are done."),
+        ]
+    )
+    out = io.StringIO()
+    reviews = iter(["1,2", "1"])
+
+    class Person:
+        """Answers by what is asked last: the two come in any order."""
+
+        lines = iter(["Money is trust.\n"])
+
+        def readline(self):
+            asked = out.getvalue()
+            if "Both are done." in asked or "→ review_nodes" not in asked:
+                return next(self.lines, "")
+            writes = asked.rfind("It would write") > asked.rfind("Which of these")
+            return "a\n" if writes else f"{next(reviews)}\n"
+
+    shown, device = talk(model, screen=(Screen(out=out, given=Person()), out))
+    assert "not accepted: " in shown
+    assert shown.count("It would write the new document a.md") == 1
+    assert device.asked.count("write_user_file") == 1
+    assert device.documents.texts == {"a.md": "x\n"}
+    assert "Both are done." in shown
+
+
+def test_an_interrupt_that_is_still_open_is_answered_by_what_the_device_did_already():
+    screen, _ = terminal()
+    device = Device(MemoryDocuments())
+    session = Session(
+        graph=build(AgentSpec(name="t", model=ScriptedChatModel())),
+        screen=screen,
+        answers=Answers(screen=screen, device=device),
+    )
+    args = {"title": "a.md", "content": "x", "description": "A start."}
+    call = {"id": "c1", "name": "write_user_file", "args": args}
+    waiting = Interrupt(value={"type": "tool", "tool_call": call}, id="i1")
+    paused = Paused(interrupts=(waiting,), asked_by={})
+    first, second = session._answer(waiting, paused), session._answer(waiting, paused)
+    assert first["c1"]["status"] == "applied"
+    assert (first, device.asked) == (second, ["write_user_file"])
 
 
 def test_where_nothing_is_shared_the_agent_is_told():

@@ -219,7 +219,8 @@ def test_a_device_that_shares_nothing_tells_the_agent_so():
 
 # ── hunks ──
 
-TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "d"]), max_size=12).map("".join)
+PIECES = ["a\n", "b\n", "c\r\n", "\n", "d", "One. ", "Two! ", "Three…\n", "word " * 40]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
 @given(TEXTS, TEXTS)
@@ -229,6 +230,25 @@ def test_all_hunks_make_the_new_text_and_none_the_old(before, after):
     assert chosen(before, hunks, [hunk.new_text for hunk in hunks]) == after
     assert chosen(before, hunks, [None] * len(hunks)) == before
     assert all(one.end < two.start for one, two in pairwise(hunks))
+
+
+PROSE = (
+    "Inflation is a tax. It falls on those who save, and it falls on them without a vote. "
+    "Nobody chose it (nobody was asked!) Some say that this is the price of a bank.\n"
+)
+
+
+def test_in_prose_the_parts_are_sentences():
+    after = PROSE.replace("is a tax", "works like a tax").replace("Some say", "They say")
+    hunks = hunks_of(PROSE, after)
+    assert [hunk.new_text for hunk in hunks] == [
+        "Inflation works like a tax. ",
+        "They say that this is the price of a bank.\n",
+    ]
+    assert chosen(PROSE, hunks, [hunks[0].new_text, None]) == PROSE.replace(
+        "is a tax", "works like a tax"
+    )
+    assert chosen(PROSE, hunks, [hunk.new_text for hunk in hunks]) == after
 
 
 def test_one_hunk_of_two_is_taken():

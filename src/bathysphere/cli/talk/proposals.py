@@ -20,6 +20,7 @@ CHOICES = ("accept", "refuse", "edit")
 FOR_THE_REST = ("take the rest", "drop the rest")
 EDITED = "the person wrote it in another way"
 CONTEXT = 2
+LONG_CONTEXT = 100
 ALIKE = 0.3
 """How much two lines must have in common for their words to be compared."""
 
@@ -81,7 +82,7 @@ class Proposals:
         if choice == "refuse":
             return None, self.screen.ask("    why not (may be empty)").strip()
         suffix = PurePosixPath(proposal.document).suffix or ".txt"
-        text = edited_text(self.screen, hunk.new_text, suffix=suffix)
+        text = as_ended(edited_text(self.screen, hunk.new_text, suffix=suffix), hunk)
         if text == hunk.new_text:
             return text, None
         return (None if text == hunk.old_text else text), EDITED
@@ -95,15 +96,34 @@ class Proposals:
             self.screen.note(f"    {parts - refused} of {parts} parts as proposed; it is told so")
 
     def _show(self, proposal: Proposal, hunk: Hunk, number: int, of: int) -> None:
-        lines = lines_of(proposal.before or "")
+        text = proposal.before or ""
         if proposal.before is not None:
             which = f"part {number} of {of}, " if of > 1 else ""
-            self.screen.block([(f"{which}line {hunk.start + 1}", "bold")])
-        before = lines[max(0, hunk.start - CONTEXT) : hunk.start]
-        after = lines[hunk.end : hunk.end + CONTEXT]
-        self.screen.rows([((f"  {_bare(line)}", "dim"),) for line in before])
-        self.screen.rows(list(changed_rows(hunk)))
-        self.screen.rows([((f"  {_bare(line)}", "dim"),) for line in after])
+            line = text.count("\n", 0, hunk.start) + 1
+            self.screen.block([(f"{which}line {line}", "bold")])
+        before, after = lines_of(text[: hunk.start]), lines_of(text[hunk.end :])
+        cut = self.screen.marks["cut"]
+        for line_before in before[-CONTEXT:]:
+            bare = _bare(line_before)
+            shown = bare if len(bare) <= LONG_CONTEXT else f"{cut}{bare[-LONG_CONTEXT:]}"
+            self.screen.rows([((f"  {shown}", "dim"),)])
+        self.screen.rows(changed_rows(hunk))
+        for line_after in after[:CONTEXT]:
+            bare = _bare(line_after)
+            shown = bare if len(bare) <= LONG_CONTEXT else f"{bare[:LONG_CONTEXT]}{cut}"
+            self.screen.rows([((f"  {shown}", "dim"),)])
+
+
+def as_ended(text: str, hunk: Hunk) -> str:
+    """What a person wrote in a hunk's place, with the end that stands there: a line's or a space.
+
+    Editors end a file with a new line of their own.
+    """
+    model = hunk.new_text or hunk.old_text
+    end = model[len(model.rstrip()) :]
+    if "\r\n" in model:
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return text.rstrip() + end if text.strip() else ""
 
 
 def changed_rows(hunk: Hunk) -> Iterator[Row]:

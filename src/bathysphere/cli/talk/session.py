@@ -41,6 +41,8 @@ class Session:
     answers: Answers
     _working: bool = field(default=False, init=False)
     _reader: Reader = field(init=False)
+    _done: dict[str, Any] = field(default_factory=dict, init=False)
+    """What the device has done for interrupts that are open: it is not done a second time."""
 
     def __post_init__(self) -> None:
         thread = {"configurable": {"thread_id": new_id("thread")}}
@@ -120,7 +122,12 @@ class Session:
         return runner.run(self.graph.aget_state(self._reader.config)).values
 
     def _answer(self, interrupt: Interrupt, paused: Paused) -> Any:
-        return self.answers.to(interrupt, paused.asked_by.get(interrupt.id, MAIN))
+        if interrupt.id in self._done:
+            return self._done[interrupt.id]
+        answer = self.answers.to(interrupt, paused.asked_by.get(interrupt.id, MAIN))
+        if isinstance(interrupt.value, Mapping) and interrupt.value.get("type") == "tool":
+            self._done[interrupt.id] = answer
+        return answer
 
     def _run(self, runner: asyncio.Runner, given: Any) -> Paused | None:
         try:
