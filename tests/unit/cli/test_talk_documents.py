@@ -295,6 +295,39 @@ def test_what_leaves_the_device_is_said_at_once_and_listed_later():
     assert "1 passage, 8 bytes; names of documents are not counted" in shown
 
 
+def test_what_was_shown_before_a_talk_was_stopped_is_not_shown_again():
+    write = calls("write_user_file", title="a.md", content="x", description="A start.")
+    model = ScriptedChatModel(
+        script=[
+            picks("work"),
+            calls("list_user_files"),
+            write,
+            picks("work"),
+            says("It was stopped."),
+        ]
+    )
+    out = io.StringIO()
+
+    class Person:
+        """Leaves a question open, as Ctrl-C does, and says something else."""
+
+        lines = iter(["Write it\n", None, "And now?\n"])
+
+        def readline(self):
+            line = next(self.lines, "")
+            if line is None:
+                raise KeyboardInterrupt
+            return line
+
+    shown, device = talk(model, screen=(Screen(out=out, given=Person()), out), texts={"b": "x"})
+    assert shown.count("→ list_user_files") == 1
+    assert shown.count("✓ list_user_files") == 1
+    assert "Stopped. What was done so far is kept" in shown
+    assert "✗ write_user_file Tool call write_user_file with id" in shown
+    assert shown.rstrip().splitlines()[-3].startswith("It was stopped.")
+    assert device.documents.texts == {"b": "x"}
+
+
 def test_reads_ask_nothing_and_leave_no_gap():
     script = [picks("work"), calls("list_user_files"), says("Listed.")]
     shown, _ = talk(ScriptedChatModel(script=script), "List", texts={"a.md": "x"})

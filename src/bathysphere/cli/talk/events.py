@@ -109,6 +109,8 @@ class Reader:
     _places: dict[str, str] = field(default_factory=dict)
     """First part of a namespace → the subagent that works there."""
     _asked_by: dict[str, str] = field(default_factory=dict)
+    _shown: set[tuple[type, str]] = field(default_factory=set)
+    """Calls and results that were told, by their id."""
 
     async def run(self, given: Any) -> AsyncIterator[Event]:
         """Run the graph on a message or an answer, until it ends or pauses."""
@@ -151,11 +153,15 @@ class Reader:
                 self._places[f"tools:{task['id']}"] = self._sent[call["id"]]
 
     def _of_updates(self, data: Mapping[str, Any], agent: str) -> Iterable[Event]:
-        for update in data.values():
+        for node, update in data.items():
             if not isinstance(update, Mapping):
                 continue
+            # A layer that starts a run hands on the history with what it put right in it.
+            is_history = node.endswith(".before_agent")
             for message in _messages(update):
-                yield from self._of_message(message, agent)
+                for event in self._of_message(message, agent):
+                    if not (self._was_shown(event) and is_history):
+                        yield event
             if agent == MAIN and update.get("todos") is not None:
                 yield Todos(items=tuple(update["todos"]))
             if update.get("disclosures"):
@@ -164,6 +170,14 @@ class Reader:
                 if "fits" not in move:  # chosen, or taken back; not yet done with
                     misfits = tuple(move.get("misfits") or ())
                     yield Moved(move=move["move"], why=move["why"], misfits=misfits)
+
+    def _was_shown(self, event: Event) -> bool:
+        if not isinstance(event, Called | Returned):
+            return True
+        key = (type(event), event.id)
+        known = key in self._shown
+        self._shown.add(key)
+        return known
 
     def _of_message(self, message: BaseMessage, agent: str) -> Iterable[Event]:
         if isinstance(message, AIMessage):
