@@ -1,0 +1,1 @@
+"""Policy as code: what a plan may do, decided by rule first."""

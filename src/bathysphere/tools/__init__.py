@@ -1,0 +1,1 @@
+"""Tools without state: guarded fetching and search."""
