@@ -9,6 +9,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from functools import lru_cache
+from itertools import chain, islice
 from typing import NamedTuple
 
 from bathysphere.evidence.normal import Span
@@ -20,6 +22,8 @@ from bathysphere.evidence.snapshots import Snapshot, Snapshots
 ALIKE = 0.7
 """The share of content words two sentences must have in common (of the larger set)."""
 MAX_PER_QUOTE = 3
+MAX_SENTENCES = 5_000
+"""Of one source; a book is not read to its end."""
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]*)*[.!?]?")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -35,40 +39,50 @@ class _Sentence(NamedTuple):
     snapshot: str
     span: Span
     words: frozenset[str]
-    values: tuple[frozenset[Decimal], ...]
     denies: bool
+    text: str
 
 
-def find_contradictions(quotes: Iterable[Quote], snapshots: Snapshots) -> list[Contradiction]:
+class Disagreement(NamedTuple):
+    """A contradiction and the quotes of its sides."""
+
+    contradiction: Contradiction
+    quotes: tuple[Quote, ...]
+
+
+def find_contradictions(quotes: Iterable[Quote], snapshots: Snapshots) -> list[Disagreement]:
     """What the other sources say against cited quotes, by rule."""
-    sentences = {key: list(_sentences(snapshot)) for key, snapshot in snapshots.items()}
+    sentences = {
+        key: list(islice(_sentences(snapshot), MAX_SENTENCES))
+        for key, snapshot in snapshots.items()
+    }
     index: dict[str, list[_Sentence]] = defaultdict(list)
-    for found in sentences.values():
-        for sentence in found:
-            for word in sentence.words:
-                index[word].append(sentence)
-    result: dict[frozenset[str], Contradiction] = {}
+    for sentence in chain.from_iterable(sentences.values()):
+        for word in sentence.words:
+            index[word].append(sentence)
+    result: dict[frozenset[str], Disagreement] = {}
     for quote in quotes:
         for mine in sentences.get(quote.snapshot, ()):
             if mine.span.start < quote.end and quote.start < mine.span.end:
                 for theirs in _against(mine, index):
-                    sides = _sides([mine, theirs], snapshots)
-                    key = frozenset(side.quote for side in sides)
-                    topic = _topic(mine, theirs)
-                    result.setdefault(key, Contradiction(topic=topic, sides=sides, found_by="rule"))
+                    found = _disagreement(mine, theirs, snapshots)
+                    key = frozenset(side.id for side in found.quotes)
+                    result.setdefault(key, found)
     return list(result.values())
 
 
-def quotes_of(contradictions: Iterable[Contradiction], snapshots: Snapshots) -> list[Quote]:
-    """The quotes that rule-found contradictions stand on."""
-    wanted = {side.quote for found in contradictions for side in found.sides}
-    quotes = {}
-    for snapshot in snapshots.values():
-        for sentence in _sentences(snapshot):
-            quote = quote_at(snapshot, sentence.span)
-            if quote.id in wanted:
-                quotes[quote.id] = quote
-    return list(quotes.values())
+def _disagreement(one: _Sentence, other: _Sentence, snapshots: Snapshots) -> Disagreement:
+    quotes = tuple(quote_at(snapshots[s.snapshot], s.span) for s in (one, other))
+    sides = tuple(
+        Side(
+            quote=quote.id,
+            snapshot=quote.snapshot,
+            published=snapshots[quote.snapshot].info.published,
+        )
+        for quote in quotes
+    )
+    topic = " ".join(sorted(one.words & other.words)[:8])
+    return Disagreement(Contradiction(topic=topic, sides=sides, found_by="rule"), quotes)
 
 
 def _against(mine: _Sentence, index: dict[str, list[_Sentence]]) -> list[_Sentence]:
@@ -90,16 +104,19 @@ def _against(mine: _Sentence, index: dict[str, list[_Sentence]]) -> list[_Senten
 def _disagree(one: _Sentence, other: _Sentence) -> bool:
     if one.denies != other.denies:
         return True
-    if not one.values or not other.values:
-        return False
-    mine, theirs = _all_values(one), _all_values(other)
+    mine, theirs = _values(one.text), _values(other.text)
     # One may say more than the other; they disagree where each has a number the other lacks.
-    lacks = [v for v in one.values if not v & theirs], [v for v in other.values if not v & mine]
-    return bool(lacks[0] and lacks[1])
+    return _lacks(mine, theirs) and _lacks(theirs, mine)
 
 
-def _all_values(sentence: _Sentence) -> frozenset[Decimal]:
-    return frozenset[Decimal]().union(*sentence.values)
+def _lacks(these: tuple[frozenset[Decimal], ...], others: tuple[frozenset[Decimal], ...]) -> bool:
+    known = frozenset[Decimal]().union(*others)
+    return any(not readings & known for readings in these)
+
+
+@lru_cache(maxsize=4_096)
+def _values(text: str) -> tuple[frozenset[Decimal], ...]:
+    return tuple(number.values for number in numbers_in(text))
 
 
 def _sentences(snapshot: Snapshot) -> Iterator[_Sentence]:
@@ -117,21 +134,5 @@ def _sentences(snapshot: Snapshot) -> Iterator[_Sentence]:
         words = frozenset(w for w in map(str.lower, _WORD.findall(text)) if w not in _EMPTY)
         if len(words) < 3 or snapshot.is_injected(span):
             continue
-        values = tuple(number.values for number in numbers_in(text))
         denials = frozenset(map(str.lower, _DENIES.findall(text)))
-        yield _Sentence(snapshot.id, span, words - denials, values, bool(denials))
-
-
-def _sides(sentences: Iterable[_Sentence], snapshots: Snapshots) -> tuple[Side, ...]:
-    return tuple(
-        Side(
-            quote=quote_at(snapshots[sentence.snapshot], sentence.span).id,
-            snapshot=sentence.snapshot,
-            published=snapshots[sentence.snapshot].info.published,
-        )
-        for sentence in sentences
-    )
-
-
-def _topic(one: _Sentence, other: _Sentence) -> str:
-    return " ".join(sorted(one.words & other.words)[:8])
+        yield _Sentence(snapshot.id, span, words - denials, bool(denials), text)

@@ -15,9 +15,16 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
-_PLAIN = re.compile(r"[!-~]+")
+_STABLE = (
+    "[!-_a-~\u00c0-\u0131\u0134-\u013e\u0141-\u0148\u014a-\u017e\u0391-\u03a1\u03a3-\u03ce"
+    "\u0400-\u0481\u048a-\u052f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]+"
+)
+"""Letters that no step changes."""
+_PLAIN = re.compile(f"{_STABLE}(?: {_STABLE})*")
+"""Words of such letters with single spaces between them, taken by the run."""
 _FOLD = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′‹›`´", "'"),
@@ -56,9 +63,21 @@ class Normalised(NamedTuple):
         """Where normalised words stand, cutting no word and no number, counted in letters."""
         at = self.text.find(words, start) if words else -1
         while at >= 0:
-            if not (_cuts(self.text, at) or _cuts(self.text, at + len(words))):
+            if not (self._cuts(at) or self._cuts(at + len(words))):
                 yield at
             at = self.text.find(words, at + 1)
+
+    def _cuts(self, at: int) -> bool:
+        """Whether a border stands inside a word, a number or a cluster."""
+        text = self.text
+        if not 0 < at < len(text):
+            return False
+        before, after = text[at - 1], text[at]
+        if (before.isalnum() and after.isalnum()) or self.starts[at - 1] == self.starts[at]:
+            return True
+        if before in ".," and after.isdigit():
+            return at > 1 and text[at - 2].isdigit()
+        return before.isdigit() and after in ".," and text[at + 1 : at + 2].isdigit()
 
 
 def normalise(text: str) -> Normalised:
@@ -93,8 +112,8 @@ class _Writer:
         if piece.isspace():
             if not self._joins_line(piece, following):
                 self._space(start, end)
-        elif piece.isascii():
-            self._each(piece.replace("`", "'"), start)
+        elif _PLAIN.fullmatch(piece):
+            self._each(piece, start)
         else:
             for letter in unicodedata.normalize("NFKC", piece.translate(_FOLD)).translate(_FOLD):
                 if letter.isspace():
@@ -123,8 +142,14 @@ class _Writer:
 
     def _each(self, letters: str, start: int) -> None:
         self.letters.extend(letters)
-        self.starts.extend(range(start, start + len(letters)))
-        self.ends.extend(range(start + 1, start + len(letters) + 1))
+        if letters.isascii():
+            self.starts.extend(range(start, start + len(letters)))
+            self.ends.extend(range(start + 1, start + len(letters) + 1))
+            return
+        widths = (1 if letter < "\x80" else 2 if letter < "\u0800" else 3 for letter in letters)
+        places = list(accumulate(widths, initial=start))
+        self.starts.extend(places[:-1])
+        self.ends.extend(places[1:])
 
     def _add(self, letter: str, start: int, end: int) -> None:
         self.letters.append(letter)
@@ -147,7 +172,7 @@ def _end_of_piece(text: str, at: int) -> int:
         end = run.end()
         # A mark belongs to the letter before it, so that letter starts a cluster of its own.
         if end < len(text) and _is_mark(text[end]):
-            end -= 1
+            end -= 2 if text[end - 2 : end - 1] == " " else 1
         if end > at:
             return end
     end = at + 1
@@ -158,15 +183,3 @@ def _end_of_piece(text: str, at: int) -> int:
 
 def _is_mark(letter: str) -> bool:
     return unicodedata.combining(letter) != 0 or "\u1160" <= letter <= "\u11ff"
-
-
-def _cuts(text: str, at: int) -> bool:
-    """Whether a border stands inside a word or a number."""
-    if not 0 < at < len(text):
-        return False
-    before, after = text[at - 1], text[at]
-    if before.isalnum() and after.isalnum():
-        return True
-    if before in ".," and after.isdigit():
-        return at > 1 and text[at - 2].isdigit()
-    return before.isdigit() and after in ".," and text[at + 1 : at + 2].isdigit()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bathysphere.evidence.contradictions import find_contradictions, quotes_of
+from bathysphere.evidence.contradictions import find_contradictions
 from bathysphere.evidence.normal import plain
 from bathysphere.evidence.numbers import missing_numbers
 from bathysphere.evidence.quotes import Quote, QuoteCheck, check_quote
@@ -131,10 +131,11 @@ class _Desk:
                 self.quotes |= {quote.id: quote for quote in quotes}
                 sides = tuple(self._side(quote) for quote in quotes)
                 kept.append(Contradiction(topic=named.topic, sides=sides, found_by="model"))
-        ruled = find_contradictions(list(self.quotes.values()), self.snapshots)
-        for quote in quotes_of(ruled, self.snapshots):
-            self.quotes.setdefault(quote.id, quote)
-        return [*kept, *ruled]
+        for found in find_contradictions(list(self.quotes.values()), self.snapshots):
+            kept.append(found.contradiction)
+            for quote in found.quotes:
+                self.quotes.setdefault(quote.id, quote)
+        return kept
 
     def _side(self, quote: Quote) -> Side:
         published = self.snapshots[quote.snapshot].info.published

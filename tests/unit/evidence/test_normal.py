@@ -54,17 +54,17 @@ def test_normalising_twice_changes_nothing_and_offsets_are_in_order(text):
     assert "  " not in once.text
 
 
-WORDS = st.text(alphabet=st.sampled_from("abcdé ſﬁ“”–\u00ad\n\t.,0129한ü\u0301Ⅳ𝒜"), min_size=1)
+LETTERS = "abcdé ſﬁ“”–\u00ad\n\t.,0129한ü\u0301Ⅳ𝒜 - -  \u1161\u11ab"
 
 
-@given(WORDS, WORDS, WORDS)
-def test_what_is_found_is_what_was_asked_for(before, words, after):
-    source = f"{before} {words} {after}"
-    wanted = plain(words)
+@given(st.text(alphabet=st.sampled_from(LETTERS), min_size=1), st.data())
+def test_what_is_found_is_what_was_asked_for(source, data):
+    text = normalise(source).text
+    start = data.draw(st.integers(0, len(text)))
+    wanted = text[start : data.draw(st.integers(start, len(text)))].strip()
     span = normalise(source).find(wanted)
     if span is not None:
-        found = source.encode()[span.start : span.end].decode()
-        assert plain(found) == wanted
+        assert plain(source.encode()[span.start : span.end].decode()) == wanted
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,17 @@ def test_a_word_or_number_is_not_cut(words, source):
 def test_a_sentence_may_end_after_a_number():
     assert normalise("It grew by 12. Then it fell.").find("grew by 12")
     assert normalise("It grew by 12, then fell.").find("grew by 12")
+
+
+def test_letters_that_are_taken_by_the_run_are_those_that_no_step_changes():
+    import sys
+    import unicodedata
+
+    from bathysphere.evidence.normal import _FOLD, _PLAIN
+
+    taken = [letter for letter in map(chr, range(sys.maxunicode + 1)) if _PLAIN.fullmatch(letter)]
+    assert len(taken) > 30_000
+    for letter in taken:
+        assert unicodedata.normalize("NFKC", letter) == letter == letter.translate(_FOLD)
+        assert not letter.isspace()
+        assert len(letter.encode()) <= 3

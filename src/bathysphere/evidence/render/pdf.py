@@ -22,7 +22,8 @@ from bathysphere.evidence.render.blocks import (
 )
 from bathysphere.evidence.report import Report
 
-_FACES = {"Report": "Regular", "Report-Bold": "Bold", "Report-Italic": "It"}
+_FACES = {"Report": "Regular", "Report-Bold": "Bold"}
+"""Its italics have Latin letters alone, so quotes are set upright."""
 
 
 def to_pdf(report: Report) -> bytes:
@@ -50,7 +51,7 @@ class _Writer:
         self._letters = _register_fonts()
         plain = ParagraphStyle("plain", fontName="Report", fontSize=10, leading=14, spaceAfter=6)
         self._plain = plain
-        self._quote = ParagraphStyle("quote", plain, leftIndent=18, fontName="Report-Italic")
+        self._quote = ParagraphStyle("quote", plain, leftIndent=18, textColor="#222222")
         self._headings = {
             level: ParagraphStyle(
                 f"h{level}", plain, fontName="Report-Bold", fontSize=size, leading=size + 4
@@ -76,7 +77,7 @@ class _Writer:
         elif isinstance(block, Cited):
             text = self._text(block.text)
             place = self._text(block.place)
-            yield Flowing(f'{text}<br/><font name="Report">({place})</font>', self._quote)
+            yield Flowing(f'{text}<br/><font color="#666666">({place})</font>', self._quote)
         else:
             yield self._table(block)
 
