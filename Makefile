@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check conformance-20 conformance-reference faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
+.PHONY: help setup lock lint types imports test test-unit wheel check conformance-20 conformance-reference faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor tamper clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ bench-growth: ## Bytes stored in PostgreSQL beside create_agent and create_deep_
 
 bench-tutor: ## Scripted students measure the tutor (or BATHYSPHERE_MODEL_MAIN); last line is JSON
 	$(PY) benchmarks/quality/tutor/run.py
+
+tamper: ## Flip single bytes of an exported proof, in every part; last line is JSON
+	$(PY) tests/faults/proof_campaign.py --positions $(or $(POSITIONS),2000) --seed $(or $(SEED),1)
 
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel

@@ -129,12 +129,18 @@ def _styles() -> str:
     names = {"Title": "Title", "Heading1": "heading 1", "Heading2": "heading 2"}
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="{style}"><w:name w:val="{names[style]}"/>'
+        '<w:basedOn w:val="Normal"/>'
         f'<w:pPr><w:spacing w:before="240" w:after="120"/></w:pPr>'
         f'<w:rPr><w:b/><w:sz w:val="{size}"/></w:rPr></w:style>'
         for style, size in sizes.items()
     )
     quote = (
         '<w:style w:type="paragraph" w:styleId="Quote"><w:name w:val="Quote"/>'
+        '<w:basedOn w:val="Normal"/>'
         '<w:pPr><w:ind w:left="567"/></w:pPr><w:rPr><w:i/></w:rPr></w:style>'
     )
-    return f"{_HEAD}<w:styles {_W}>{styles}{quote}</w:styles>"
+    normal = (
+        '<w:style w:type="paragraph" w:default="1" w:styleId="Normal"><w:name w:val="Normal"/>'
+        '<w:pPr><w:spacing w:after="120"/></w:pPr><w:rPr><w:sz w:val="22"/></w:rPr></w:style>'
+    )
+    return f"{_HEAD}<w:styles {_W}>{normal}{styles}{quote}</w:styles>"
