@@ -202,6 +202,14 @@ FORGERIES = {
         edit("report.json", lambda r: r["sources"][0].update(number=7)),
         "report",
     ),
+    "a field less": (
+        edit("report.json", lambda r: r["sources"][0].pop("flags") and None),
+        "report",
+    ),
+    "a field of a quote less": (
+        edit("quotes.json", lambda q: q[0].pop("found") and None),
+        "quotes",
+    ),
     "an unknown field": (edit("report.json", lambda r: r.update(extra=1)), "report"),
     "words of a claim": (
         edit("report.json", lambda r: first_claim(r).update(text="It is new.")),
