@@ -13,6 +13,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _INSIDE_WORD = re.compile(r"(?<=[A-Za-z-])(\d+)(?![\d.,]*\d)")
+_LIST = re.compile(r"(?<=\d),(?=\d{4})")
+"""A comma before four digits stands between two numbers."""
 _SCALE = {
     "k": 10**3,
     "thousand": 10**3,
@@ -50,7 +52,7 @@ def numbers_in(text: str) -> list[Number]:
     for year, month, day in _ISO_DATE.findall(text):
         found += [Number(part, frozenset({Decimal(int(part))})) for part in (year, month, day)]
     text = _ISO_DATE.sub(" ", text)
-    for match in _NUMBER.finditer(text):
+    for match in _NUMBER.finditer(_LIST.sub(" , ", text)):
         digits, scale = match.group(1), (match.group(2) or "").lower()
         values = _values(digits, _SCALE.get(scale, 1))
         if scale in _ALSO_UNITS:
@@ -62,7 +64,7 @@ def numbers_in(text: str) -> list[Number]:
 def values_in(text: str) -> frozenset[Decimal]:
     """Every value a text names, in digits or in words, inside names too (`COVID-19`)."""
     values = {value for number in numbers_in(text) for value in number.values}
-    clean = plain(text)
+    clean = _LIST.sub(" , ", plain(text))
     for match in _NUMBER.finditer(clean):
         values |= _values(match.group(1), 1)
     values |= {Decimal(int(digits)) for digits in _INSIDE_WORD.findall(clean)}

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import tracemalloc
 import zlib
 from contextlib import asynccontextmanager
 
@@ -86,7 +87,12 @@ async def test_a_bomb_is_not_unpacked():
     async with site(max_bytes=100_000) as (server, fetcher):
         server.answers["/"] = response(bomb, Content_Encoding="gzip")
         assert len(bomb) < 100_000
-        assert await failure(fetcher) == "too_large"
+        tracemalloc.start()
+        try:
+            assert await failure(fetcher) == "too_large"
+            assert tracemalloc.get_traced_memory()[1] < 3_000_000
+        finally:
+            tracemalloc.stop()
 
 
 async def test_sizes_kinds_and_states():

@@ -343,6 +343,33 @@ async def test_a_name_that_changes_its_mind_on_a_redirect_to_itself_is_refused()
         assert listener.connections == 0
 
 
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("http://user@a.example/", "user"),
+        ("http://user:word@a.example/", "user"),
+        ("http://@a.example/", "user"),
+        ("http://a.example:81/", "port"),
+        ("https://a.example:80@b.example/", "user"),
+        ("ftp://a.example/", "scheme"),
+        ("http://a.example/ b", "form"),
+        ("http://127.1/", "odd_host"),
+        ("http://127.0.0.1/", "private_address"),
+        ("http://[::1]/", "private_address"),
+        ("http://a.local/", "private_name"),
+        ("http://gone.example/", "no_address"),
+    ],
+)
+async def test_a_refusal_says_why(address, reason):
+    answers = {"a.example": [["93.184.216.34"]], "b.example": [["93.184.216.34"]]}
+    async with names(answers) as (_, resolver), Fetcher(resolver=resolver) as fetcher:
+        fetcher._transport._inner = Recorder()
+        with pytest.raises(FetchRefused) as refused:
+            await fetcher.get(address)
+        assert refused.value.reason == reason
+        assert (await fetcher.get("http://a.example/")).body == b"hello"
+
+
 async def test_nothing_is_trusted_or_pinned_unless_it_is_written_down():
     assert FetchRules().trusted == frozenset()
     assert dict(FetchRules().pinned) == {}

@@ -1,5 +1,6 @@
 """A whole proof for tests: a report with everything a report can have."""
 
+import random
 from datetime import UTC, datetime
 
 from evidence_pages import page
@@ -106,3 +107,52 @@ def proof(unsupported="mark", **more) -> bytes:
         "created_at": WHEN,
     }
     return export_proof(made, pages, **given | more)
+
+
+ODD = (
+    "ab 1.)-+=*_`#<>[]{}|!~&$\\\"'\n\t\r\x00\x1f\x7f\x85\u00a0\u00ad\u2028\u2029\u3000\ufeff"
+    "\ufffd漢🌊é\u0301ß"
+)
+
+
+def odd_text(rng: random.Random) -> str:
+    return "x" + "".join(rng.choices(ODD, k=rng.randint(1, 40)))
+
+
+def odd_proof(seed: int) -> bytes:
+    """A proof of a report full of letters that formats and languages treat differently."""
+    rng = random.Random(seed)
+    pages = [
+        page(
+            f"{odd_text(rng)} and the plain words number {n} stand here. {odd_text(rng)}",
+            url=f"https://example.org/{n}",
+            title=odd_text(rng),
+            published=rng.choice([None, "2020-01-01", odd_text(rng)]),
+        )
+        for n in range(3)
+    ]
+    claims = [
+        DraftClaim(
+            text=odd_text(rng),
+            citations=tuple(
+                Citation(source=source.id, quote=rng.choice([source.text, "and the plain words"]))
+                for source in rng.sample(pages, rng.randint(0, 3))
+            ),
+        )
+        for _ in range(4)
+    ]
+    draft = Draft(
+        title=odd_text(rng),
+        sections=(DraftSection(heading=odd_text(rng), claims=tuple(claims)),),
+    )
+    unsupported = rng.choice(["mark", "drop"])
+    made = settle(draft, by_id(pages), question=odd_text(rng), unsupported=unsupported)
+    return export_proof(
+        made,
+        pages,
+        plan=PLAN,
+        audits=AUDITS,
+        approvals=APPROVALS,
+        signer=SIGNER,
+        created_at=WHEN,
+    )

@@ -20,6 +20,8 @@ from bathysphere.evidence.numbers import missing_numbers
         ("As said [3], nothing else", "no number at all"),
         ("€40 bn", "40 billion euros"),
         ("1,000,000", "one million: 1000000"),
+        ("in 1974", "(1973,1974,1975)"),
+        ("1974,1975", "in 1974 and 1975"),
     ],
 )
 def test_the_same_value_in_another_dress(claim, source):

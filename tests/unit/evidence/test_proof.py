@@ -3,6 +3,7 @@
 import io
 import random
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from proofs import APPROVALS, AUDITS, PLAN, SHA, SIGNER, WHEN, proof, report
@@ -300,6 +301,14 @@ def test_a_key_is_made_once_and_kept_for_its_owner(tmp_path):
     with pytest.raises(ConfigError):
         Signer.from_file(path)
     assert Signer.generate().public_key != one.public_key
+    assert [entry.name for entry in path.parent.iterdir()] == ["proof.key"]
+
+
+def test_many_who_make_a_key_at_once_have_one(tmp_path):
+    path = tmp_path / "proof.key"
+    with ThreadPoolExecutor(8) as pool:
+        keys = set(pool.map(lambda _: Signer.from_file(path).public_key, range(24)))
+    assert len(keys) == 1
 
 
 @pytest.mark.parametrize("files", [[("a", b"x")], [("a", b""), ("b/c.txt", b"PK\3\4" * 9)]])

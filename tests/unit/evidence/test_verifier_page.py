@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from proofs import SIGNER, proof
+from proofs import SIGNER, odd_proof, proof
 from test_proof import FORGERIES, PROOF, forged, positions, spans
 
 from bathysphere.evidence.proof.check import MEANING, verify_proof
@@ -51,6 +51,18 @@ def test_both_verifiers_agree_on_proofs_and_forgeries(page, tmp_path):
         assert (answer["ok"], answer["failed"]) == (ours.ok, failed), (name, answer)
     assert [answer["ok"] for answer in said] == [True, True, *[False] * (len(said) - 2)]
     assert said[0]["fingerprint"] == fingerprint(SIGNER.public_key)
+
+
+@pytest.mark.node
+def test_odd_letters_are_read_alike(page, tmp_path):
+    cases = []
+    for seed in range(60):
+        path = tmp_path / f"{seed}.zip"
+        path.write_bytes(odd_proof(seed))
+        assert verify_proof(path.read_bytes()).ok
+        cases.append({"path": str(path)})
+    said = run_page(page, cases)
+    assert [(n, answer) for n, answer in enumerate(said) if not answer["ok"]] == []
 
 
 @pytest.mark.node

@@ -1,6 +1,8 @@
 """Ed25519 signatures, by the `cryptography` package (extra `verify`)."""
 
 import re
+import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _SIGNATURE = re.compile(r"[0-9a-f]{128}")
-# `fullmatch` on small hex digits alone: a signature has one spelling.
+"""Small digits alone, so that a signature has one spelling."""
 
 
 class Signer:
@@ -24,8 +26,6 @@ class Signer:
     @classmethod
     def generate(cls) -> "Signer":
         """A signer with a fresh key."""
-        import secrets
-
         return cls(secrets.token_bytes(32))
 
     @classmethod
@@ -36,11 +36,7 @@ class Signer:
             ConfigError: the file holds something else.
         """
         if not path.exists():
-            import secrets
-
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600, exist_ok=False)
-            path.write_text(secrets.token_hex(32) + "\n", encoding="ascii")
+            _write_key(path)
         text = path.read_text(encoding="ascii", errors="replace").strip()
         if not _KEY.fullmatch(text):
             raise ConfigError(f"{path} holds no signing key", hint="64 hex digits, or no file")
@@ -78,6 +74,19 @@ def fingerprint(public_key: str) -> str:
     """A short name of a key that people can compare by eye."""
     text = sha256(bytes.fromhex(public_key))[:24]
     return "-".join(text[at : at + 4] for at in range(0, 24, 4))
+
+
+def _write_key(path: Path) -> None:
+    """Put a fresh key there whole; of two who do so at once, one wins and both use its key."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    draft.touch(mode=0o600, exist_ok=False)
+    try:
+        draft.write_text(secrets.token_hex(32) + "\n", encoding="ascii")
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
 
 
 def _private_key(seed: bytes) -> "Ed25519PrivateKey":
