@@ -4,16 +4,17 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check conformance-20 conformance-reference faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor prompts-tutor clean
+# Every target that says what it is for: none of them is a file.
+.PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-22s %s\n", $$1, $$2}'
 
 setup: ## Make the virtual environment and fetch what the tests use (Node packages, small model)
 	@scripts/setup.sh
 
 lock: ## Resolve requirements.lock again from pyproject.toml
-	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
+	$(RUN)/uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
 	  --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
 
 lint: ## Lint and check the formatting
@@ -74,6 +75,8 @@ bench-tutor: ## Scripted students measure the tutor (or BATHYSPHERE_MODEL_MAIN);
 
 prompts-tutor: ## Seed 000's example prompts, on the scripted model or TEST_MODEL=provider:name
 	BATHYSPHERE_TEST_MODEL=$(TEST_MODEL) $(RUN)/pytest tests/features/test_seed_prompts.py
+tamper: ## Flip single bytes of an exported proof, in every part; last line is JSON
+	$(PY) tests/faults/proof_campaign.py --positions $(or $(POSITIONS),2000) --seed $(or $(SEED),1)
 
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel

@@ -1,0 +1,69 @@
+"""One way to write JSON as bytes, so that equal data has one hash.
+
+UTF-8, keys sorted by code point, no white space, no floats: a number that two languages could
+print differently has no place in something that is hashed.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from bathysphere.core.errors import CallerError
+
+
+class NotCanonical(CallerError):
+    """Data or bytes that have no canonical form."""
+
+    code = "not_canonical"
+
+
+def canonical(value: Any) -> bytes:
+    """The one byte string of a JSON value.
+
+    Raises:
+        NotCanonical: a float, a key that is no string, a lone surrogate, or no JSON at all.
+    """
+    _check(value)
+    try:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return text.encode("utf-8")
+    except (TypeError, ValueError, UnicodeEncodeError) as error:
+        raise NotCanonical(f"this has no canonical form: {error}") from error
+
+
+def from_canonical(data: bytes) -> Any:
+    """Read canonical bytes back; other spellings of the same value are refused.
+
+    Raises:
+        NotCanonical: `data` is not exactly what `canonical` writes.
+    """
+    try:
+        value = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise NotCanonical(f"this is no JSON: {error}") from error
+    if canonical(value) != data:
+        raise NotCanonical("this JSON is not in its canonical form")
+    return value
+
+
+def digest(value: Any) -> str:
+    """The SHA-256 of a value's canonical form, in hex."""
+    return sha256(canonical(value))
+
+
+def sha256(data: bytes) -> str:
+    """The SHA-256 of bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, float):
+        raise NotCanonical("a float has no canonical form", hint="write it as text or as integers")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise NotCanonical(f"the key {key!r} is no text")
+            _check(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check(inner)

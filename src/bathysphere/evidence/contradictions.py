@@ -1,0 +1,138 @@
+"""Sources that say the same thing with other numbers, or deny what another says.
+
+The rule compares the sentence around each cited quote with the sentences of the other sources: most
+of the words in common, but other numbers or a denial on one side only. It finds plain cases, not
+all; what the model names as a contradiction is kept where each side is a quote that stands.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from functools import lru_cache
+from itertools import chain, islice
+from typing import NamedTuple
+
+from bathysphere.evidence.normal import Span
+from bathysphere.evidence.numbers import numbers_in
+from bathysphere.evidence.quotes import MIN_LETTERS, Quote, quote_at
+from bathysphere.evidence.report import Contradiction, Side
+from bathysphere.evidence.snapshots import Snapshot, Snapshots
+
+ALIKE = 0.7
+"""The share of content words two sentences must have in common (of the larger set)."""
+MAX_PER_QUOTE = 3
+MAX_SENTENCES = 5_000
+"""Of one source; a book is not read to its end."""
+
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]*)*[.!?]?")
+_WORD = re.compile(r"[^\W\d_]+")
+_DENIES = re.compile(r"\b(?:not|no|never|none|neither|without|cannot|\w+n't)\b", re.IGNORECASE)
+_EMPTY = frozenset(
+    {"a", "an", "the", "of", "in", "on", "at", "to", "for", "by", "with", "from", "and", "or"}
+    | {"is", "are", "was", "were", "be", "been", "has", "have", "had", "it", "its", "about"}
+    | {"that", "this", "these", "those", "as"}
+)
+
+
+class _Sentence(NamedTuple):
+    snapshot: str
+    span: Span
+    words: frozenset[str]
+    denies: bool
+    text: str
+
+
+class Disagreement(NamedTuple):
+    """A contradiction and the quotes of its sides."""
+
+    contradiction: Contradiction
+    quotes: tuple[Quote, ...]
+
+
+def find_contradictions(quotes: Iterable[Quote], snapshots: Snapshots) -> list[Disagreement]:
+    """What the other sources say against cited quotes, by rule."""
+    sentences = {
+        key: list(islice(_sentences(snapshot), MAX_SENTENCES))
+        for key, snapshot in snapshots.items()
+    }
+    index: dict[str, list[_Sentence]] = defaultdict(list)
+    for sentence in chain.from_iterable(sentences.values()):
+        for word in sentence.words:
+            index[word].append(sentence)
+    result: dict[frozenset[str], Disagreement] = {}
+    for quote in quotes:
+        for mine in sentences.get(quote.snapshot, ()):
+            if mine.span.start < quote.end and quote.start < mine.span.end:
+                for theirs in _against(mine, index):
+                    found = _disagreement(mine, theirs, snapshots)
+                    key = frozenset(side.id for side in found.quotes)
+                    result.setdefault(key, found)
+    return list(result.values())
+
+
+def _disagreement(one: _Sentence, other: _Sentence, snapshots: Snapshots) -> Disagreement:
+    quotes = tuple(quote_at(snapshots[s.snapshot], s.span) for s in (one, other))
+    sides = tuple(
+        Side(
+            quote=quote.id,
+            snapshot=quote.snapshot,
+            published=snapshots[quote.snapshot].info.published,
+        )
+        for quote in quotes
+    )
+    topic = " ".join(sorted(one.words & other.words)[:8])
+    return Disagreement(Contradiction(topic=topic, sides=sides, found_by="rule"), quotes)
+
+
+def _against(mine: _Sentence, index: dict[str, list[_Sentence]]) -> list[_Sentence]:
+    counts: dict[tuple[str, Span], int] = defaultdict(int)
+    known: dict[tuple[str, Span], _Sentence] = {}
+    for word in sorted(mine.words):
+        for sentence in index[word]:
+            if sentence.snapshot != mine.snapshot:
+                counts[sentence.snapshot, sentence.span] += 1
+                known[sentence.snapshot, sentence.span] = sentence
+    close = [
+        known[key]
+        for key, common in counts.items()
+        if common >= ALIKE * max(len(mine.words), len(known[key].words))
+    ]
+    return [sentence for sentence in close if _disagree(mine, sentence)][:MAX_PER_QUOTE]
+
+
+def _disagree(one: _Sentence, other: _Sentence) -> bool:
+    if one.denies != other.denies:
+        return True
+    mine, theirs = _values(one.text), _values(other.text)
+    # One may say more than the other; they disagree where each has a number the other lacks.
+    return _lacks(mine, theirs) and _lacks(theirs, mine)
+
+
+def _lacks(these: tuple[frozenset[Decimal], ...], others: tuple[frozenset[Decimal], ...]) -> bool:
+    known = frozenset[Decimal]().union(*others)
+    return any(not readings & known for readings in these)
+
+
+@lru_cache(maxsize=4_096)
+def _values(text: str) -> tuple[frozenset[Decimal], ...]:
+    return tuple(number.values for number in numbers_in(text))
+
+
+def _sentences(snapshot: Snapshot) -> Iterator[_Sentence]:
+    place, at = 0, 0
+    for match in _SENTENCE.finditer(snapshot.text):
+        raw = match.group()
+        lead = len(raw) - len(raw.lstrip())
+        start, end = match.start() + lead, match.start() + len(raw.rstrip())
+        place += len(snapshot.text[at:start].encode("utf-8"))
+        at = start
+        text = snapshot.text[start:end]
+        if len(text) < MIN_LETTERS:
+            continue
+        span = Span(place, place + len(text.encode("utf-8")))
+        words = frozenset(w for w in map(str.lower, _WORD.findall(text)) if w not in _EMPTY)
+        if len(words) < 3 or snapshot.is_injected(span):
+            continue
+        denials = frozenset(map(str.lower, _DENIES.findall(text)))
+        yield _Sentence(snapshot.id, span, words - denials, bool(denials), text)

@@ -1,0 +1,79 @@
+"""What can be said of sources by rule: which are copies of one another, and what is odd."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from bathysphere.core.canonical import sha256
+from bathysphere.evidence.report import FlagCode
+from bathysphere.evidence.snapshots import Snapshot, Snapshots
+
+SHINGLE = 5
+SAME = 0.6
+"""The share of common five-word runs from which two texts count as one."""
+THIN = 200
+"""Letters under which a page says too little."""
+
+_WORD = re.compile(r"\w+")
+_SOFT_404 = re.compile(
+    r"\b(?:page (?:was )?not found|404 error|error 404|no longer (?:available|exists)"
+    r"|page (?:does not|doesn't) exist)\b",
+    re.IGNORECASE,
+)
+_PAYWALL = re.compile(
+    r"\b(?:subscribe (?:now )?to (?:continue|read)|subscribers only|already a subscriber"
+    r"|log in to (?:continue|read)|sign in to (?:continue|read)|create a free account to)\b",
+    re.IGNORECASE,
+)
+
+
+def clusters(snapshots: Iterable[Snapshot]) -> dict[str, str]:
+    """For each snapshot the id of the first one of its family of copies."""
+    leaders: list[tuple[str, frozenset[str]]] = []
+    family: dict[str, str] = {}
+    for snapshot in snapshots:
+        runs = _shingles(snapshot.text)
+        leader = next((name for name, other in leaders if _alike(runs, other)), None)
+        if leader is None:
+            leaders.append((snapshot.id, runs))
+        family[snapshot.id] = leader or snapshot.id
+    return family
+
+
+def independent(quoted: Iterable[str], family: dict[str, str]) -> int:
+    """How many families of copies some snapshots belong to."""
+    return len({family.get(snapshot, snapshot) for snapshot in quoted})
+
+
+def flags_of(snapshot: Snapshot, snapshots: Snapshots, family: dict[str, str]) -> list[FlagCode]:
+    """What is odd about a source."""
+    head = snapshot.text[:2_000]
+    length = len(snapshot.text)
+    info = snapshot.info
+    tests: list[tuple[FlagCode, bool]] = [
+        ("thin", length < THIN),
+        ("soft_404", length < 2_000 and bool(_SOFT_404.search(f"{info.title} {head}"))),
+        ("paywall", length < 4_000 and bool(_PAYWALL.search(snapshot.text))),
+        ("redirected", _host(info.url) != _host(info.final_url)),
+        ("injection", bool(snapshot.injected)),
+        ("copy_of_another", family.get(snapshot.id, snapshot.id) != snapshot.id),
+    ]
+    return [flag for flag, found in tests if found and snapshot.id in snapshots]
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").removeprefix("www.")
+
+
+def _shingles(text: str) -> frozenset[str]:
+    words = _WORD.findall(text.lower())
+    runs = (" ".join(words[at : at + SHINGLE]) for at in range(max(1, len(words) - SHINGLE + 1)))
+    # The smallest hashes are a fair sample, so that a long page costs what a short one does.
+    return frozenset(sorted({sha256(run.encode("utf-8"))[:16] for run in runs})[:400])
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Jaccard of the two texts, estimated from the smallest hashes of both together."""
+    smallest = sorted(one | other)[: max(1, min(len(one), len(other)))]
+    common = sum(run in one and run in other for run in smallest)
+    return common >= SAME * len(smallest)

@@ -1,0 +1,295 @@
+"""The audit of a plan: rules first, which cannot be argued with; then what they leave open.
+
+`audit` is a pure function: the same plan under the same policy has the same verdict. `judge` adds
+an auditor's answers; it can turn open questions into violations or settle them, and can never take
+a rule's violation away.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+from urllib.parse import unquote_plus
+
+from pydantic import BaseModel, ConfigDict
+
+from bathysphere.policy.domains import ANY, any_covers, covers, host_of
+from bathysphere.policy.plan import FETCH_PAGE, Plan, Step
+from bathysphere.policy.rules import Policy
+
+Outcome = Literal["approved", "rejected", "open"]
+"""Nothing against it; something against it; questions that no rule decides."""
+
+RUN = 5
+"""How many words in a row, taken from what the person attached, count as a leak."""
+
+_SENSITIVE = {
+    "email": re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"),
+    "phone": re.compile(r"(?<![\w.])\+\d[\d ()/-]{7,}\d\b"),
+    "secret": re.compile(
+        r"\b(?:sk|pk|rk|ghp|gho|xox[abps]|AKIA|AIza|eyJ)[-_A-Za-z0-9]{16,}"
+        r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+        r"|\b(?:password|passwd|api[ _-]?key|secret|token)\s*[:=]\s*\S{6,}",
+        re.IGNORECASE,
+    ),
+    "card": re.compile(r"\b\d(?:[ -]?\d){12,18}\b"),
+    "iban": re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b"),
+}
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Violation(_Data):
+    """What is against a plan, and what says so: a rule, or a judgement."""
+
+    rule: str
+    message: str
+    step: str | None = None
+    decided_by: Literal["rule", "judgement"] = "rule"
+
+
+class Suggestion(_Data):
+    """What would help."""
+
+    rule: str
+    message: str
+    step: str | None = None
+
+
+class OpenQuestion(_Data):
+    """What no rule decides."""
+
+    rule: str
+    question: str
+    step: str | None = None
+
+
+class Judgement(_Data):
+    """An auditor's answer to one open question."""
+
+    rule: str
+    allowed: bool
+    reason: str = ""
+    suggestion: str = ""
+
+
+class Verdict(_Data):
+    """What came out, of which plan, under which policy."""
+
+    verdict: Outcome
+    plan_sha256: str
+    policy_sha256: str
+    violations: tuple[Violation, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    open: tuple[OpenQuestion, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """The verdict as JSON data."""
+        return self.model_dump(mode="json")
+
+
+def audit(
+    plan: Plan, policy: Policy, *, question: str = "", private: Iterable[str] = ()
+) -> Verdict:
+    """What the rules say of a plan.
+
+    Args:
+        plan: The plan.
+        policy: The rules.
+        question: What the person asked; its words may leave where the policy says so.
+        private: What the person attached; its words may leave only where the policy says so.
+    """
+    found: list[Violation | Suggestion | OpenQuestion] = [
+        *_tools(plan, policy),
+        *_limits(plan, policy),
+        *_domains(plan, policy),
+        *_sensitive(plan, policy),
+        *_leaks(plan, policy, question, list(private)),
+        *_content(plan, policy),
+    ]
+    found += [OpenQuestion(rule=f"judge.{q.id}", question=q.question) for q in policy.judge]
+    violations = tuple(item for item in found if isinstance(item, Violation))
+    opened = tuple(item for item in found if isinstance(item, OpenQuestion))
+    return Verdict(
+        verdict="rejected" if violations else "open" if opened else "approved",
+        plan_sha256=plan.sha256,
+        policy_sha256=policy.sha256,
+        violations=violations,
+        suggestions=tuple(item for item in found if isinstance(item, Suggestion)),
+        open=opened,
+    )
+
+
+def judge(verdict: Verdict, judgements: Sequence[Judgement]) -> Verdict:
+    """A verdict with an auditor's answers; what was not asked is not heard, silence is a no."""
+    answers = {judgement.rule: judgement for judgement in judgements}
+    violations, suggestions = list(verdict.violations), list(verdict.suggestions)
+    for asked in verdict.open:
+        answer = answers.get(asked.rule)
+        if answer is None or not answer.allowed:
+            reason = answer.reason if answer and answer.reason else "the auditor did not allow it"
+            violations.append(
+                Violation(rule=asked.rule, message=reason, step=asked.step, decided_by="judgement")
+            )
+        if answer and answer.suggestion:
+            suggestions.append(
+                Suggestion(rule=asked.rule, message=answer.suggestion, step=asked.step)
+            )
+    heard = tuple(answers[asked.rule] for asked in verdict.open if asked.rule in answers)
+    return verdict.model_copy(
+        update={
+            "verdict": "rejected" if violations else "approved",
+            "violations": tuple(violations),
+            "suggestions": tuple(suggestions),
+            "open": (),
+            "judgements": heard,
+        }
+    )
+
+
+# ── the rules ──
+
+Found = Iterator[Violation | Suggestion]
+
+
+def _tools(plan: Plan, policy: Policy) -> Found:
+    allowed = policy.tools.allowed
+    for step in plan.steps:
+        if step.tool not in allowed:
+            yield _against("tools.allowed", f"the tool {step.tool} is not allowed", step)
+            yield Suggestion(
+                rule="tools.allowed", message=f"use one of: {', '.join(allowed)}", step=step.id
+            )
+        elif step.pages and FETCH_PAGE not in allowed:
+            yield _against("tools.allowed", "it opens pages, but fetch_page is not allowed", step)
+
+
+def _limits(plan: Plan, policy: Policy) -> Found:
+    limits = policy.limits
+    totals = [
+        ("limits.steps", len(plan.steps), limits.steps, "steps"),
+        ("limits.requests", plan.requests, limits.requests, "requests"),
+        ("limits.tokens", plan.estimated_token_budget, limits.tokens, "tokens"),
+    ]
+    for rule, planned, most, what in totals:
+        if planned > most:
+            yield Violation(rule=rule, message=f"{planned} {what} are planned, {most} are allowed")
+            yield Suggestion(rule=rule, message=f"plan at most {most} {what}")
+    for step in plan.steps:
+        if step.requests > limits.requests_per_step:
+            most = limits.requests_per_step
+            message = f"{step.requests} requests are planned, {most} are allowed in a step"
+            yield _against("limits.requests_per_step", message, step)
+
+
+def _domains(plan: Plan, policy: Policy) -> Found:
+    for step in plan.steps:
+        if step.tool == FETCH_PAGE:
+            host = host_of(step.input)
+            if host is None:
+                message = "this is no address of a public page"
+                yield _against("domains.address", message, step)
+            else:
+                yield from _host(host, step, policy)
+        if step.pages and not step.domains:
+            yield _against("domains.named", "it opens pages but names no domain", step)
+        for pattern in step.domains:
+            yield from _host(pattern, step, policy)
+
+
+def _host(host: str, step: Step, policy: Policy) -> Found:
+    rules = policy.domains
+    if host != ANY and any_covers(rules.denied, host):
+        yield _against("domains.denied", f"{host} is denied", step)
+    elif rules.allowed and not any(covers(pattern, host) for pattern in rules.allowed):
+        what = "every domain" if host == ANY else host
+        yield _against("domains.allowed", f"{what} is not among the allowed domains", step)
+        yield Suggestion(
+            rule="domains.allowed", message=f"stay within: {', '.join(rules.allowed)}", step=step.id
+        )
+
+
+def _sensitive(plan: Plan, policy: Policy) -> Found:
+    for step in plan.steps:
+        if not step.requests:
+            continue
+        for kind in policy.data.never:
+            matches = _SENSITIVE[kind].finditer(_sent(step))
+            if any(_is_real(kind, match.group()) for match in matches):
+                yield _against("data.never", f"the input holds what looks like: {kind}", step)
+        for pattern in policy.data.never_matching:
+            if re.search(pattern, _sent(step), re.IGNORECASE):
+                yield _against("data.never_matching", "the input holds what must not leave", step)
+
+
+def _leaks(plan: Plan, policy: Policy, question: str, private: Sequence[str]) -> Found:
+    known = {"question": [question], "context": private}
+    may = policy.data.may_leave
+    open_runs = {run for kind in may for text in known[kind] for run in _runs(text)}
+    closed = {kind: texts for kind, texts in known.items() if kind not in may}
+    for step in plan.steps:
+        sent = set(_runs(_sent(step))) - open_runs if step.requests else set()
+        for kind, texts in closed.items():
+            if any(sent & set(_runs(text)) for text in texts):
+                message = f"the input repeats words of the {kind}, which may not leave"
+                yield _against("data.may_leave", message, step)
+                yield Suggestion(
+                    rule="data.may_leave", message="ask in general words", step=step.id
+                )
+
+
+def _content(plan: Plan, policy: Policy) -> Iterator[Violation | Suggestion | OpenQuestion]:
+    texts: list[tuple[Step | None, str]] = [(None, folded(plan.objective))]
+    texts += [(step, folded(f"{step.input}\n{step.rationale}")) for step in plan.steps]
+    for step, text in texts:
+        name = step.id if step else None
+        for term in policy.content.denied_terms:
+            if re.search(rf"(?<!\w){re.escape(folded(term))}(?!\w)", text):
+                yield Violation(
+                    rule="content.denied_terms", message=f"it is about {term!r}", step=name
+                )
+        for rule in policy.content.rule:
+            if not re.search(rule.pattern, text, re.IGNORECASE):
+                continue
+            key = f"content.{rule.id}"
+            if rule.decide == "ask":
+                yield OpenQuestion(rule=key, question=rule.message, step=name)
+            else:
+                yield Violation(rule=key, message=rule.message, step=name)
+                if rule.suggestion:
+                    yield Suggestion(rule=key, message=rule.suggestion, step=name)
+
+
+def _sent(step: Step) -> str:
+    """What leaves, as written and with percent signs read."""
+    read = unquote_plus(step.input)
+    return step.input if read == step.input else f"{step.input}\n{read}"
+
+
+def _against(rule: str, message: str, step: Step) -> Violation:
+    return Violation(rule=rule, message=message, step=step.id)
+
+
+def folded(text: str) -> str:
+    """A text as rules read it: compatibility forms, invisible letters gone, small, one space."""
+    normal = unicodedata.normalize("NFKC", text)
+    seen = "".join(letter for letter in normal if unicodedata.category(letter) != "Cf")
+    return " ".join(seen.casefold().split())
+
+
+def _runs(text: str) -> Iterator[tuple[str, ...]]:
+    words = re.findall(r"\w+", folded(text))
+    for at in range(len(words) - RUN + 1):
+        yield tuple(words[at : at + RUN])
+
+
+def _is_real(kind: str, text: str) -> bool:
+    """A card number has a check digit; the other kinds are what they look like."""
+    if kind != "card":
+        return True
+    digits = [int(letter) for letter in text if letter.isdigit()]
+    doubled = [d if i % 2 == 0 else d * 2 - 9 * (d > 4) for i, d in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0

@@ -1,0 +1,186 @@
+"""POLICY.md: prose for people, with fenced rules for the machine.
+
+The rules are TOML in blocks that start with ` ```toml policy `. All such blocks of the file are
+read as one; an unknown key is an error, so that a misspelt rule never silently allows.
+"""
+
+import re
+import tomllib
+from importlib.resources import files
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from bathysphere.core.canonical import sha256
+from bathysphere.core.errors import ConfigError
+from bathysphere.policy.domains import clean_pattern
+from bathysphere.policy.plan import FETCH_PAGE, READ_CONTEXT, SEARCH_CORPUS, WEB_SEARCH
+
+_FENCE = re.compile(r"^```toml policy[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+
+RuleId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+DataKind = Literal["question", "context"]
+"""The person's question; what they attached (their files, notes and snippets)."""
+
+
+class BadPolicy(ConfigError):
+    """POLICY.md cannot be read as rules."""
+
+    code = "bad_policy"
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no pattern: {error}") from error
+    return text
+
+
+def _domains(domains: tuple[str, ...]) -> tuple[str, ...]:
+    cleaned = [(domain, clean_pattern(domain)) for domain in domains]
+    if bad := [domain for domain, pattern in cleaned if pattern is None]:
+        raise ValueError(f"{bad} are no host names")
+    return tuple(pattern for _, pattern in cleaned if pattern)
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Domains = Annotated[tuple[str, ...], AfterValidator(_domains)]
+
+
+class _Rules(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ToolRules(_Rules):
+    """Which tools a plan may name."""
+
+    allowed: tuple[str, ...] = (WEB_SEARCH, FETCH_PAGE, SEARCH_CORPUS, READ_CONTEXT)
+
+
+class DomainRules(_Rules):
+    """Where pages may be opened. Nothing allowed means everything that is not denied."""
+
+    allowed: Domains = ()
+    denied: Domains = ()
+
+
+class LimitRules(_Rules):
+    """How much one plan may use."""
+
+    steps: int = Field(default=12, ge=1)
+    requests: int = Field(default=60, ge=0)
+    requests_per_step: int = Field(default=12, ge=0)
+    tokens: int = Field(default=200_000, ge=0)
+    revisions: int = Field(default=3, ge=1)
+
+
+class DataRules(_Rules):
+    """What may leave this machine in a query or an address."""
+
+    may_leave: tuple[DataKind, ...] = ("question",)
+    never: tuple[Literal["email", "phone", "secret", "card", "iban"], ...] = (
+        "email",
+        "phone",
+        "secret",
+        "card",
+        "iban",
+    )
+    never_matching: tuple[Pattern, ...] = ()
+
+
+class ContentRule(_Rules):
+    """A pattern in a plan's words; `ask` leaves it to the auditor."""
+
+    id: RuleId
+    pattern: Pattern
+    message: str
+    suggestion: str = ""
+    decide: Literal["deny", "ask"] = "deny"
+
+
+class ContentRules(_Rules):
+    """What a plan may be about."""
+
+    denied_terms: tuple[str, ...] = ()
+    rule: tuple[ContentRule, ...] = ()
+
+
+class Question(_Rules):
+    """What no rule can decide, asked of the auditor for every plan."""
+
+    id: RuleId
+    question: str
+
+
+class Policy(_Rules):
+    """The rules of a POLICY.md, and the prose around them."""
+
+    version: Literal[1]
+    tools: ToolRules = ToolRules()
+    domains: DomainRules = DomainRules()
+    limits: LimitRules = LimitRules()
+    data: DataRules = DataRules()
+    content: ContentRules = ContentRules()
+    judge: tuple[Question, ...] = ()
+    prose: str = ""
+    sha256: str = ""
+
+    @model_validator(mode="after")
+    def _ids_are_unique(self) -> Self:
+        ids = [rule.id for rule in self.content.rule] + [question.id for question in self.judge]
+        if len(set(ids)) != len(ids):
+            raise ValueError("two rules have the same id")
+        return self
+
+
+def read_policy(text: str) -> Policy:
+    """The policy of a POLICY.md.
+
+    Raises:
+        BadPolicy: no block of rules, no TOML, an unknown key or a bad value.
+    """
+    blocks = _FENCE.findall(text)
+    if not blocks:
+        raise BadPolicy(
+            "this policy has no rules for the machine",
+            hint="put them into a block that starts with ```toml policy",
+        )
+    try:
+        rules = tomllib.loads("\n".join(blocks))
+    except tomllib.TOMLDecodeError as error:
+        raise BadPolicy(f"the rules are no TOML: {error}") from error
+    if own := {"prose", "sha256"} & set(rules):
+        raise BadPolicy(f"{sorted(own)} are no rules")
+    prose = _FENCE.sub("", text).strip()
+    try:
+        return Policy.model_validate(
+            rules | {"prose": prose, "sha256": sha256(text.encode("utf-8"))}
+        )
+    except ValidationError as error:
+        raise BadPolicy("; ".join(_in_words(error))) from error
+
+
+def default_policy_text() -> str:
+    """The POLICY.md that ships."""
+    return (files("bathysphere.policy") / "POLICY.md").read_text(encoding="utf-8")
+
+
+def default_policy() -> Policy:
+    """The policy that holds where the operator gives none."""
+    return read_policy(default_policy_text())
+
+
+def _in_words(error: ValidationError) -> list[str]:
+    return [
+        f"{'.'.join(map(str, found['loc'])) or 'policy'}: {found['msg']}"
+        for found in error.errors(include_url=False)
+    ]

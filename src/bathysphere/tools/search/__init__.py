@@ -1,0 +1,7 @@
+"""Search engines behind one contract, one file each.
+
+- `contract`: `SearchEngine`, `SearchResult`
+- `duckduckgo`: `DuckDuckGo(fetcher)`; `google_cse`: `GoogleCSE(fetcher, key=…, cx=…)`;
+  `searxng`: `SearXNG(fetcher, base_url=…)`; `corpus`: `Corpus(documents)`, `Document`
+
+"""

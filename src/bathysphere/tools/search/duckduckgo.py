@@ -1,0 +1,122 @@
+"""DuckDuckGo without a key: its HTML page for browsers without scripts.
+
+There is no agreement behind it: the page may change, and it may answer with a challenge instead of
+results. Both are a `SearchFailed`, never an empty list.
+"""
+
+from html.parser import HTMLParser
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from bathysphere.core.errors import BathysphereError
+from bathysphere.tools.errors import SearchFailed
+from bathysphere.tools.fetch import Fetcher
+from bathysphere.tools.search.contract import SearchResult, query_text, tidy
+
+ENDPOINT = "https://html.duckduckgo.com/html/"
+_CHALLENGE = ("anomaly-modal", "challenge-form", "bots use duckduckgo")
+_VOID = frozenset({"br", "img", "input", "hr", "meta", "link", "wbr"})
+
+
+class DuckDuckGo:
+    """Searches by DuckDuckGo's HTML page."""
+
+    name = "duckduckgo"
+
+    def __init__(self, fetcher: Fetcher, *, endpoint: str = ENDPOINT) -> None:
+        self._fetcher = fetcher
+        self._endpoint = endpoint
+
+    async def search(self, query: str, *, limit: int = 8) -> list[SearchResult]:
+        """Search the web."""
+        address = f"{self._endpoint}?{urlencode({'q': query_text(query), 'kp': '1'})}"
+        try:
+            got = await self._fetcher.get(address, accept=("text/html",))
+        except BathysphereError as error:
+            raise SearchFailed(f"DuckDuckGo did not answer: {error.message}") from error
+        return tidy(parse(got.body.decode("utf-8", "replace")), limit)
+
+
+def parse(page: str) -> list[SearchResult]:
+    """The results of a page.
+
+    Raises:
+        SearchFailed: it is a challenge, or no page of results at all.
+    """
+    lowered = page.lower()
+    if any(sign in lowered for sign in _CHALLENGE):
+        raise SearchFailed(
+            "DuckDuckGo asks whether we are human", hint="wait, or configure SearXNG"
+        )
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    if not reader.results and not reader.says_none:
+        raise SearchFailed("DuckDuckGo's page has another form than we know")
+    return reader.results
+
+
+class _Reader(HTMLParser):
+    """Collects title, address and snippet of each result that is no advertisement."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.results: list[SearchResult] = []
+        self.says_none = False
+        self._depth = 0
+        self._ad_depth: int | None = None
+        self._into: str | None = None
+        self._into_depth = 0
+        self._text: list[str] = []
+        self._href = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _VOID:
+            return
+        self._depth += 1
+        names = dict(attrs)
+        classes = (names.get("class") or "").split()
+        if "no-results" in classes or "result--no-result" in classes:
+            self.says_none = True
+        if "result--ad" in classes and self._ad_depth is None:
+            self._ad_depth = self._depth
+        if self._into is None and self._ad_depth is None:
+            for kind in ("result__a", "result__snippet"):
+                if kind in classes:
+                    self._into, self._into_depth, self._text = kind, self._depth, []
+                    self._href = names.get("href") or ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _VOID:
+            return
+        if self._into and self._depth == self._into_depth:
+            self._take(self._into, "".join(self._text))
+            self._into = None
+        if self._ad_depth is not None and self._depth <= self._ad_depth:
+            self._ad_depth = None
+        self._depth = max(0, self._depth - 1)
+
+    def handle_data(self, data: str) -> None:
+        if self._into:
+            self._text.append(data)
+
+    def _take(self, kind: str, text: str) -> None:
+        if kind == "result__a":
+            address = _real_address(self._href)
+            if address:
+                self.results.append(SearchResult(address, text))
+        elif self.results and not self.results[-1].snippet:
+            self.results[-1] = self.results[-1]._replace(snippet=text)
+
+
+def _real_address(href: str) -> str | None:
+    """The address behind DuckDuckGo's own redirect; nothing for an advertisement's."""
+    if href.startswith("//"):
+        href = f"https:{href}"
+    parts = urlsplit(href)
+    host = parts.hostname or ""
+    if not host or host == "duckduckgo.com" or host.endswith(".duckduckgo.com"):
+        if parts.path != "/l/":
+            return None
+        [*targets] = parse_qs(parts.query).get("uddg", [])
+        return targets[0] if targets else None
+    return href

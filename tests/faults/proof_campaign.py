@@ -1,0 +1,93 @@
+"""Flip single bytes of a large proof, everywhere; last line is JSON. `make tamper`."""
+
+import argparse
+import io
+import json
+import random
+import sys
+import zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "evidence"))
+
+from evidence_pages import page
+from proofs import APPROVALS, AUDITS, PLAN, SIGNER, WHEN, draft_of, read_pages
+
+from bathysphere.evidence.proof.check import verify_proof
+from bathysphere.evidence.proof.export import export_proof
+from bathysphere.evidence.settle import settle
+from bathysphere.evidence.snapshots import by_id
+
+
+def large_proof(rng: random.Random) -> bytes:
+    """A proof whose snapshots have some thousand bytes each."""
+    pages = read_pages()
+    draft = draft_of(pages)
+    pages += [
+        page(
+            " ".join(f"Sentence {rng.randrange(10**9)} of page {n}." for _ in range(150)),
+            url=f"https://example.org/{n}",
+        )
+        for n in range(6)
+    ]
+    report = settle(draft, by_id(pages), question="How old?")
+    return export_proof(
+        report,
+        pages,
+        plan=PLAN,
+        audits=AUDITS,
+        approvals=APPROVALS,
+        signer=SIGNER,
+        created_at=WHEN,
+    )
+
+
+def parts_of(data: bytes) -> dict[str, range]:
+    """Where each file, each header and the index are."""
+    parts = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for info in archive.infolist():
+            start = info.header_offset + 30 + len(info.filename)
+            parts[f"header:{info.filename}"] = range(info.header_offset, start)
+            parts[info.filename] = range(start, start + info.file_size)
+        parts["index"] = range(archive.start_dir, len(data))
+    return parts
+
+
+def main() -> int:
+    """Flip, check, and count what got through."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--positions", type=int, default=2_000, help="in each part")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    data = large_proof(rng)
+    held = verify_proof(data).ok
+    changed = bytearray(data)
+    flipped, unnoticed, whole = 0, [], 0
+    parts = parts_of(data)
+    for name, part in parts.items():
+        places = rng.sample(part, min(len(part), args.positions))
+        whole += len(places) == len(part)
+        for place in places:
+            before = changed[place]
+            changed[place] ^= rng.randrange(1, 256)
+            if verify_proof(bytes(changed)).ok:
+                unnoticed.append([name, place])
+            changed[place] = before
+            flipped += 1
+    result = {
+        "bytes": len(data),
+        "parts": len(parts),
+        "parts_tried_whole": whole,
+        "flipped": flipped,
+        "unnoticed": len(unnoticed),
+        "original_holds": held and verify_proof(bytes(changed)).ok,
+        "seed": args.seed,
+    }
+    sys.stdout.write(json.dumps(result) + "\n")
+    return 0 if result["original_holds"] and not unnoticed else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
