@@ -4,10 +4,10 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
+.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine faults-interrupts bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
 
 setup: ## Make the virtual environment and fetch what the tests use (Node packages, small model)
 	@scripts/setup.sh
@@ -38,6 +38,10 @@ check: lint types imports test ## What CI runs: lint, types, imports, every test
 faults-engine: ## Seeded faults against real workers, PostgreSQL and Redis; last line is JSON
 	@scripts/services.sh
 	$(PY) tests/faults/engine_campaign.py --schedules $(or $(SCHEDULES),300) --seed $(or $(SEED),1)
+
+faults-interrupts: ## Seeded answers of every kind to nested, parallel interrupts; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/faults/interrupts_campaign.py --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
 
 bench-engine: ## CPU and time of a served run beside the bare graph; last line is JSON
 	@scripts/services.sh

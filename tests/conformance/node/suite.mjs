@@ -1,9 +1,10 @@
 // Runs behaviours, some at a time, and prints one line of JSON for each: `node suite.mjs [name…]`.
 import * as controller from "./controller.mjs";
+import * as headless from "./headless.mjs";
 import * as wire from "./wire.mjs";
 import * as client from "./client.mjs";
 
-const suites = { controller, wire, client };
+const suites = { controller, headless, wire, client };
 const all = Object.entries(suites).flatMap(([suite, { behaviours }]) =>
   Object.entries(behaviours).map(([name, run]) => ({ name: `${suite}: ${name}`, run })));
 if (process.argv[2] === "--list") {
