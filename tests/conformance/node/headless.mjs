@@ -41,7 +41,7 @@ const results = (made) =>
   Object.fromEntries((lastText(made) ?? "").replace(/^ai:/, "").split(" | ").map((part) => part.split(/=(.*)/s).slice(0, 2)));
 const answered = (made, ...calls) =>
   until(`results of ${calls}`, () =>
-    calls.every((call) => call in results(made)) && !snapshot(made).isLoading && results(made));
+    calls.every((call) => call in results(made)) && !snapshot(made).isLoading && results(made), 60000);
 const is = (interrupt, call) => interrupt.value.tool_call_id === call;
 
 async function rests(made) {

@@ -21,7 +21,7 @@ async function worker() {
     try {
       await Promise.race([
         next.run(),
-        new Promise((_, reject) => setTimeout(() => reject(new Error("took over 40 s")), 40000)),
+        new Promise((_, reject) => setTimeout(() => reject(new Error("took over 80 s")), 80000)),
       ]);
     } catch (thrown) {
       error = String(thrown?.stack ?? thrown);
