@@ -93,6 +93,8 @@ class Play:
     thread: UUID = field(default_factory=uuid4)
     story: Story = field(default_factory=Story)
     messages: int = 0
+    carrier: str | None = None
+    """The run that has the newest answers."""
     dice: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -184,6 +186,14 @@ class Play:
         values = {answer.question: answer.value for answer in answers}
         await self.send({**values, first["id"]: bad(first, self.dice)}, must_fail=first["id"])
 
+    async def _stop(self, questions: list[Question], action: Action) -> None:
+        await self.answer(questions)
+        await asyncio.sleep(action.pause)
+        if self.carrier is not None:
+            self.story.was_stopped = True
+            self.story.taken_back |= self.story.taken.keys()
+            await self.ground.http.post(f"/threads/{self.thread}/runs/{self.carrier}/cancel")
+
     async def _message(self, questions: list[Question], action: Action) -> None:
         await self.answer_each(self.part(questions))
         await self.write(stops=action.stops)
@@ -236,6 +246,7 @@ class Play:
         taken = set(told["result"]["taken"]) if told["type"] == "success" else set()
         self.ground.tally.count(told, taken)
         if taken:
+            self.carrier = told["result"].get("run_id")
             self.ground.move(self.thread)
         if must_fail and taken:
             self.story.wrongly_taken += sorted(taken)

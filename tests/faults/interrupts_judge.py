@@ -22,6 +22,8 @@ class Story:
     wrongly_taken: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     was_stopped: bool = False
+    taken_back: set[str] = field(default_factory=set)
+    """Questions whose answers the person cancelled; they may be open again, or not."""
     wedged: str = ""
 
     def meet(self, question: Question) -> bool:
@@ -141,7 +143,7 @@ def _judge_answers(
             faults["doubled"] += 1
             notes.append(f"taken {len(answers)} times: {[a.token for a in answers]}")
         seen = [a for a in answers if _is_seen(a, world, tally)]
-        if not seen:
+        if not seen and question not in story.taken_back:
             faults["lost"] += 1
             notes.append(f"never seen: {answers}; results {world.results.get(answers[0].call)}")
     if story.asked_again and not story.was_stopped:

@@ -19,6 +19,7 @@ Kind = Literal[
     "message",  # the person writes instead of answering
     "message_at_once",  # and answers at the same time
     "message_then_answers",  # and answers a moment later
+    "stop",  # the person answers, and then cancels the run that has the answers
 ]
 KINDS: tuple[Kind, ...] = (
     "together",
@@ -35,6 +36,7 @@ KINDS: tuple[Kind, ...] = (
     "message",
     "message_at_once",
     "message_then_answers",
+    "stop",
 )
 _TOOLS = (
     "list_user_files",
@@ -84,16 +86,16 @@ class Schedule:
 
 
 def draw(seed: int, number: int) -> Schedule:
-    """The schedule of a seed; the same each time. Every kind comes up in every 14 schedules."""
+    """The schedule of a seed; the same each time. Every kind comes up in every 15 schedules."""
     dice = random.Random(seed * 1_000_003 + number)
     key = f"s{number}"
-    stops = dice.random() < 0.2
-    # A tool that may be stopped half-way must be one that is done once: `pay` has an effect.
-    gated = "pay" if stops else "act"
     plans: dict[str, tuple[Step, ...]] = {}
     first = KINDS[number % len(KINDS)]
     kinds = [first, *dice.choices(KINDS, k=dice.randint(1, 4))]
     dice.shuffle(kinds)
+    stops = dice.random() < 0.2
+    # A tool that may be stopped half-way must be one that is done once: `pay` has an effect.
+    gated = "pay" if stops or "stop" in kinds else "act"
     messages = 1 + sum(kind.startswith("message") for kind in kinds)
     for message in range(messages):
         _draw_agent(dice, plans, f"{key}.m{message}", gated, is_main=True)

@@ -9,7 +9,7 @@ import pytest
 from interrupts_plans import KINDS, draw
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
-SCHEDULES = 28
+SCHEDULES = 30
 
 
 def test_a_short_campaign_loses_wedges_and_misdelivers_nothing():
