@@ -47,6 +47,10 @@ faults-engine: ## Seeded faults against real workers, PostgreSQL and Redis; last
 	@scripts/services.sh
 	$(PY) tests/faults/engine_campaign.py --schedules $(or $(SCHEDULES),300) --seed $(or $(SEED),1)
 
+faults-interrupts: ## Seeded answers of every kind to nested, parallel interrupts; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/faults/interrupts_campaign.py --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
+
 bench-engine: ## CPU and time of a served run beside the bare graph; last line is JSON
 	@scripts/services.sh
 	$(PY) benchmarks/speed/engine.py

@@ -12,6 +12,7 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 from pydantic import BaseModel
+from tethered_graphs import tether
 from typing_extensions import TypedDict
 
 from bathysphere.testing import ScriptedChatModel, calls, says, together
@@ -192,4 +193,5 @@ GRAPHS = {
     "writer": writer,
     "failing": failing,
     "nested": nested,
+    "tether": tether,
 }

@@ -32,28 +32,30 @@ def node(*arguments: str, **environment: str) -> str:
 Results = dict[str, dict[str, object]]
 
 
+Played = dict[tuple[str, int, str], Results]
+
+
 @pytest.fixture(scope="session")
-def played() -> dict[tuple[str, int], Results]:
-    """What the suite said, by server and turn: it is played once for all of its behaviours."""
+def played() -> Played:
+    """What the client said, by server, turn and part: a part is played once for its behaviours."""
     return {}
 
 
-def play(server: str) -> Results:
-    lines = [json.loads(line) for line in node(CONFORMANCE_URL=server).splitlines()]
+def play(server: str, part: str) -> Results:
+    names = [name for name in JAVASCRIPT if name.startswith(f"{part}:")]
+    lines = [json.loads(line) for line in node(*names, CONFORMANCE_URL=server).splitlines()]
     return {line["name"]: line for line in lines}
 
 
 @pytest.mark.parametrize("behaviour", JAVASCRIPT)
 def test_the_stock_client_sees(
-    behaviour: str,
-    server: str,
-    played: dict[tuple[str, int], Results],
-    request: pytest.FixtureRequest,
+    behaviour: str, server: str, played: Played, request: pytest.FixtureRequest
 ) -> None:
     turn = request.node.callspec.params.get("turn", 0)
-    if (server, turn) not in played:
-        played[server, turn] = play(server)
-    result = played[server, turn].get(behaviour)
+    part = behaviour.partition(":")[0]
+    if (server, turn, part) not in played:
+        played[server, turn, part] = play(server, part)
+    result = played[server, turn, part].get(behaviour)
     assert result is not None, "the behaviour was not played"
     assert result["error"] is None, result["error"]
 

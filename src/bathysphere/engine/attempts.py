@@ -115,10 +115,9 @@ class Attempts:
             ended = Run.from_row(row)
             if ended.status == "cancelled" and ended.cancel == "rollback":
                 await roll_back(connection, ended)
-            if run.work.is_command:
-                await connection.execute(
-                    "DELETE FROM engine.writes_before WHERE run_id = %s", (run.run_id,)
-                )
+            await connection.execute(
+                "DELETE FROM engine.writes_before WHERE run_id = %s", (run.run_id,)
+            )
             await settle_thread(connection, run.thread_id)
         return ended
 

@@ -1,21 +1,27 @@
-"""Closing a step that was partly answered, because the person wrote a new message instead.
+"""Closing a step that stopped to ask, because the person wrote a new message instead.
 
 LangGraph drops what an unfinished step has done when a new input comes. So the answers that were
-given are used first: the calls they belong to finish, their results are put into the thread, and
-the questions nobody answered end with the step. Then the message enters.
+given are used first: the calls they belong to finish, the results of all finished calls are put
+into the thread, and the questions nobody answered end with the step. A subagent that was answered
+in part ends too, and the agent that sent it out is told what it had got. Then the message enters.
 """
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import END
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import is_invalid_resume
+from langgraph.graph import END, START
 from langgraph.types import Command
+from pydantic import ValidationError
 
+from bathysphere.engine.database import Connection
 from bathysphere.engine.graphs import Graph
 from bathysphere.engine.records import Run
 from bathysphere.engine.stream import Happening, StreamMapper, Token
+from bathysphere.engine.unfinished import left_behind
 
 
 def closing_id(run_id: UUID) -> str:
@@ -24,6 +30,12 @@ def closing_id(run_id: UUID) -> str:
     Not the run's own: to LangGraph and to a later attempt that means that the input has entered.
     """
     return f"{run_id}:closing"
+
+
+async def has_asked(connection: Connection, thread_id: UUID) -> bool:
+    """Whether the step that the thread stands at has asked something."""
+    row = await (await connection.execute(_HAS_ASKED, {"thread": str(thread_id)})).fetchone()
+    return row is not None
 
 
 async def close_step(
@@ -39,12 +51,39 @@ async def close_step(
     }
     answers = dict(run.work.resume or {})
     state = await graph.aget_state(config)
-    if not any(question.id in answers for question in state.interrupts):
-        return
+    if any(question.id in answers for question in state.interrupts):
+        async for item in _use(graph, answers, config, **options):
+            yield item
+        state = await graph.aget_state(config)
+    unfinished = [task for task in state.tasks if task.interrupts]
+    saver = cast("BaseCheckpointSaver[str]", graph.checkpointer)
+    told = await left_behind(saver, config, unfinished) if "messages" in graph.channels else []
+    if told or any(task.result is not None for task in state.tasks):
+        await graph.aupdate_state(config, None, as_node=END)
+    if told:
+        await graph.aupdate_state(config, {"messages": told}, as_node=START)
+
+
+async def _use(
+    graph: Graph, answers: dict[str, Any], config: RunnableConfig, **options: Any
+) -> AsyncIterator[Token | Happening]:
     mapper = StreamMapper()
-    async for part in graph.astream(Command(resume=answers), config, **options):
-        for item in mapper.map(part):
-            # The questions that come up again were not answered, and will not be.
-            if isinstance(item, Token) or item.channel != "input":
-                yield item
-    await graph.aupdate_state(config, None, as_node=END)
+    try:
+        async for part in graph.astream(Command(resume=answers), config, **options):
+            for item in mapper.map(part):
+                # The questions that come up again were not answered, and will not be.
+                if isinstance(item, Token) or item.channel != "input":
+                    yield item
+    except ValidationError as error:
+        # An answer that its question does not take must not keep the message out.
+        if not is_invalid_resume(error):
+            raise
+
+
+_HAS_ASKED = """
+SELECT 1 FROM checkpoint_writes
+ WHERE thread_id = %(thread)s AND checkpoint_ns = '' AND channel = '__interrupt__'
+   AND checkpoint_id = (SELECT max(checkpoint_id) FROM checkpoints
+                         WHERE thread_id = %(thread)s AND checkpoint_ns = '')
+ LIMIT 1
+"""

@@ -39,6 +39,12 @@ class AnswerRefused(CallerError):
     code = "answer_refused"
 
 
+class QuestionNotFound(AnswerRefused):
+    """The question is not open: there never was one, or the thread went on without an answer."""
+
+    code = "question_not_found"
+
+
 class Superseded(BathysphereError):
     """This attempt is no longer the one that may write: another worker took the run over."""
 

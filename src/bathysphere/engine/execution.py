@@ -23,7 +23,7 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.effects import EffectLog
 from bathysphere.core.errors import BathysphereError, UpstreamError
 from bathysphere.engine.attempts import Attempts, EndStatus
-from bathysphere.engine.closing import close_step
+from bathysphere.engine.closing import close_step, has_asked
 from bathysphere.engine.database import LOST, Pool
 from bathysphere.engine.effects import PostgresEffectLog
 from bathysphere.engine.errors import Superseded
@@ -34,6 +34,7 @@ from bathysphere.engine.owned_store import OwnedStore
 from bathysphere.engine.publish import Publisher
 from bathysphere.engine.queue import HandOn
 from bathysphere.engine.records import Mode, Run
+from bathysphere.engine.rollback import remember_writes
 from bathysphere.engine.stream import StreamMapper
 
 _log = logging.getLogger(__name__)
@@ -164,13 +165,24 @@ class Executor:
         mapper = StreamMapper(shows_tasks="tasks" in run.work.modes)
         goes_on = run.attempt > 1 and await _has_begun(run, saver)
         config = _config(run, goes_on=goes_on)
-        if run.work.answers_first and not goes_on:
+        if not goes_on and await self._interrupts_a_step(run):
             async for item in close_step(graph, run, config, **options):
                 publisher.add(item)
         async for part in graph.astream(_input(run, goes_on=goes_on), config, **options):
             for item in mapper.map(part):
                 publisher.add(item)
         return mapper.is_interrupted
+
+    async def _interrupts_a_step(self, run: Run) -> bool:
+        """Whether the run is a message to a thread that stopped to ask."""
+        work = run.work
+        if work.input is None or work.checkpoint_id is not None:
+            return False
+        async with self._pool.connection() as connection:
+            if not await has_asked(connection, run.thread_id):
+                return False
+            await remember_writes(connection, run_id=run.run_id, thread_id=run.thread_id)
+        return True
 
     async def _stopped(self, run: Run, publisher: Publisher) -> None:
         """The task was cancelled: because somebody asked, or because the worker goes away."""

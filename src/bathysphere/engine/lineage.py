@@ -27,7 +27,7 @@ class Lineage:
         if kind == "tasks":
             place = (*namespace, f"{data['name']}:{data['id']}")
             if "input" in data:
-                if (call := _tool_call(data["input"])) is not None:
+                if (call := tool_call_of(data["input"])) is not None:
                     self._calls[place] = call
             elif place in self._open:
                 self._open.discard(place)
@@ -52,7 +52,7 @@ def _end(result: Mapping[str, Any]) -> str:
     return "interrupted" if result.get("interrupts") else "completed"
 
 
-def _tool_call(value: Any) -> Mapping[str, Any] | None:
+def tool_call_of(value: Any) -> Mapping[str, Any] | None:
     """The one tool call a task was made for."""
     if isinstance(value, dict) and "tool_call" in value:
         value = [value["tool_call"]]

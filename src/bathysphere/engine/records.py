@@ -57,6 +57,17 @@ class Work:
         """Whether it closes a step that was partly answered before it starts with its input."""
         return self.resume is not None and self.input is not None
 
+    @property
+    def leaves_step(self) -> bool:
+        """Whether it starts anew, so that questions which are open before it end with it."""
+        return self.input is not None or self.checkpoint_id is not None
+
+    @property
+    def takes_answers(self) -> bool:
+        """Whether answers may still be added to it while it waits."""
+        is_step = self.update is not None or bool(self.goto) or self.checkpoint_id is not None
+        return not is_step and (self.input is not None or self.resume is not None)
+
     def to_json(self) -> dict[str, Any]:
         """The row's form."""
         return asdict(self)

@@ -5,6 +5,7 @@ once are ten requests one after the other. Creating is idempotent by run id.
 """
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -40,6 +41,14 @@ class _Ended:
 
     run: Run
     error: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What was stopped for a new run, and the runs whose answers it takes over."""
+
+    ended: list[_Ended] = field(default_factory=list)
+    answers_of: list[UUID] = field(default_factory=list)
 
 
 class Created(NamedTuple):
@@ -91,14 +100,15 @@ class Runs:
         self, connection: Connection, new: NewRun, owner: Owner
     ) -> tuple[Created, list[_Ended]]:
         await _occupy(connection, new, owner)
-        ended: list[_Ended] = []
+        way = _Way()
         if new.strategy != "enqueue":
             # Asked a second time, it must not make way for itself.
             if (known := await self._known(connection, new, owner)) is not None:
                 await settle_thread(connection, new.thread_id)
                 return Created(known, is_new=False), []
-            ended = await self._make_way(connection, new)
-        return Created(await _insert(connection, new, owner), is_new=True), ended
+            way = await self._make_way(connection, new)
+        run = await _insert(connection, new, owner, inherits=way.answers_of)
+        return Created(run, is_new=True), way.ended
 
     async def _asked_before(self, new: NewRun, owner: Owner) -> Run:
         async with self._pool.connection() as connection:
@@ -146,7 +156,7 @@ class Runs:
         thread_id = (await self.get(run_id, owner=owner)).thread_id
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
-            active = await self._active(connection, thread_id)
+            active = await self.active(connection, thread_id)
             mine = [run for run in active if run.run_id == run_id]
             ended = await self._stop(connection, mine, action, error=CANCELLED)
             await settle_thread(connection, thread_id)
@@ -164,22 +174,27 @@ class Runs:
             raise RunIdTaken(f"run id {new.run_id} is in use", hint="send a fresh run id")
         return run
 
-    async def _make_way(self, connection: Connection, new: NewRun) -> list[_Ended]:
-        active = await self._active(connection, new.thread_id)
+    async def _make_way(self, connection: Connection, new: NewRun) -> _Way:
+        active = await self.active(connection, new.thread_id)
         if active and new.strategy == "reject":
             raise ThreadBusy(
                 f"thread {new.thread_id} has a run",
                 hint="wait for it, or send the strategy enqueue, interrupt or rollback",
             )
         action: CancelAction = "rollback" if new.strategy == "rollback" else "interrupt"
-        return await self._stop(connection, active, action, error=REPLACED)
+        ended = await self._stop(connection, active, action, error=REPLACED)
+        # What a rolled back run has done with its answers is undone; one that never began, and one
+        # that is only stopped, leaves them to whoever takes its place.
+        leaves = active if action == "interrupt" else [one.run for one in ended]
+        return _Way(ended=ended, answers_of=[run.run_id for run in leaves])
 
-    async def _active(self, connection: Connection, thread_id: UUID) -> list[Run]:
+    async def active(self, connection: Connection, thread_id: UUID) -> list[Run]:
+        """The thread's runs that are not over, oldest first, held until the transaction ends."""
         rows = await (
             await connection.execute(
                 "SELECT * FROM engine.runs"
                 " WHERE thread_id = %s AND status IN ('pending', 'running')"
-                " ORDER BY seq FOR UPDATE",
+                " ORDER BY seq FOR NO KEY UPDATE",
                 (thread_id,),
             )
         ).fetchall()
@@ -220,6 +235,17 @@ class Runs:
         await self._queue.abort(connection, run.job_id)
         return False
 
+    async def add_answers(
+        self, connection: Connection, run: Run, answers: Mapping[str, Any]
+    ) -> Run:
+        """Give a run that waits more answers to take along, within the caller's transaction."""
+        work = replace(run.work, resume={**(run.work.resume or {}), **answers})
+        await connection.execute(
+            "UPDATE engine.runs SET work = %s WHERE run_id = %s",
+            (Jsonb(work.to_json()), run.run_id),
+        )
+        return replace(run, work=work)
+
     async def _announce(self, ended: list[_Ended]) -> None:
         """Tell readers of runs that no worker will tell of."""
         if self._log is None:
@@ -255,7 +281,9 @@ async def _occupy(connection: Connection, new: NewRun, owner: Owner) -> None:
         raise ThreadNotFound(f"no thread {new.thread_id}")
 
 
-async def _insert(connection: Connection, new: NewRun, owner: Owner) -> Run:
+async def _insert(
+    connection: Connection, new: NewRun, owner: Owner, *, inherits: list[UUID]
+) -> Run:
     work = new.work
     cursor = await connection.execute(
         _INSERT,
@@ -267,6 +295,7 @@ async def _insert(connection: Connection, new: NewRun, owner: Owner) -> Run:
             "graph": new.graph,
             "work": Jsonb(work.to_json()),
             "takes_kept": work.is_message,
+            "inherits": inherits,
         },
     )
     row: Any = await cursor.fetchone()
@@ -303,12 +332,14 @@ async def settle_thread(connection: Connection, thread_id: UUID) -> None:
     await connection.execute(_SETTLE, {"thread": thread_id})
 
 
+# Not FOR UPDATE: it would also hold back those who only refer to the thread, such as a tool that
+# writes down its effect while its run's row is locked, and we may be waiting for that row.
 _HOLD = """
 SELECT set_config('idle_in_transaction_session_timeout', '4000', true)
   FROM engine.threads
  WHERE thread_id = %(thread)s
    AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))
-   FOR UPDATE
+   FOR NO KEY UPDATE
 """
 _BUSY = "status = 'busy', updated_at = now()"
 _HELD = "set_config('idle_in_transaction_session_timeout', '4000', true)"
@@ -326,14 +357,16 @@ RETURNING {_HELD}
 """.encode()  # noqa: S608  # our own constants
 # The run, its place in the queue and the answers it takes along, in one statement.
 #
-# A new message takes along the answers that still wait for others: none of them is lost.
+# A new message takes along the answers that still wait for others, and those of runs that it takes
+# the place of (`inherits`): none of them is lost.
 #
 # Start-time fair queueing: a tenant's runs have rising tags, and a tenant that has nothing waiting
 # starts at the tag now being served, so it waits for one run and not for another tenant's backlog.
 _INSERT = f"""
 WITH kept AS (
     UPDATE engine.answers SET run_id = %(run)s
-     WHERE %(takes_kept)s AND thread_id = %(thread)s AND run_id IS NULL
+     WHERE %(takes_kept)s AND thread_id = %(thread)s
+       AND (run_id IS NULL OR run_id = ANY(%(inherits)s::uuid[]))
     RETURNING interrupt_id, answer
 ), taken AS (
     SELECT jsonb_object_agg(interrupt_id, answer) AS answers FROM kept

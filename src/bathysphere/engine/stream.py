@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage, RemoveMessage
 
 from bathysphere.engine.events import Channel
 from bathysphere.engine.lineage import Lineage
@@ -43,6 +43,7 @@ class StreamMapper:
         self.is_interrupted = False
         self._shows_tasks = shows_tasks
         self._asked: set[str] = set()
+        self._places: dict[str, Namespace] = {}
         self._lineage = Lineage()
 
     def map(self, part: Mapping[str, Any]) -> Iterator[Token | Happening]:
@@ -51,7 +52,9 @@ class StreamMapper:
         for place, told in self._lineage.see(kind, namespace, data):
             yield Happening(channel="lifecycle", namespace=place, data=told)
         if kind == "messages":
-            yield _message(namespace, *data)
+            # One that removes others is an instruction to the state, not something that was said.
+            if not isinstance(data[0], RemoveMessage):
+                yield _message(namespace, *data)
         elif kind == "updates":
             yield from self._updates(namespace, data)
         elif kind == "values":
@@ -71,20 +74,25 @@ class StreamMapper:
                 yield Happening(channel="updates", namespace=namespace, data=values)
 
     def _questions(self, namespace: Namespace, interrupts: Any) -> Iterator[Happening]:
-        # A nested interrupt comes twice: under its namespace, then at the root.
-        if not namespace:
-            self.is_interrupted = True
+        # A nested interrupt comes twice: under its namespace, then at the root. Only then can it be
+        # answered, so only then is it told; a client may be quick.
+        if namespace:
+            for question in interrupts:
+                self._places.setdefault(question.id, namespace)
+            return
+        self.is_interrupted = True
         for question in interrupts:
             if question.id in self._asked:
                 continue
             self._asked.add(question.id)
+            place = self._places.get(question.id, ())
             data = {
                 "event": "requested",
                 "interrupt_id": question.id,
                 "payload": question.value,
                 "response_schema": question.response_schema,
             }
-            yield Happening(channel="input", namespace=namespace, data=data)
+            yield Happening(channel="input", namespace=place, data=data)
 
 
 def _message(namespace: Namespace, message: Any, about: Mapping[str, Any]) -> Token | Happening:

@@ -62,6 +62,9 @@ class ClarifyState(AgentState[Any]):
 
 
 # ── what is asked and what may be answered ──
+# Clients and the engine check an answer by its JSON Schema alone, so that must say all of it.
+
+_A_WORD = r"\S"
 
 
 class Option(BaseModel):
@@ -75,7 +78,7 @@ class Answer(BaseModel):
     """The answer to `ask_user`."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
-    response: str = Field(min_length=1, max_length=20_000)
+    response: str = Field(min_length=1, max_length=20_000, pattern=_A_WORD)
 
 
 class _Question(BaseModel):
@@ -197,14 +200,29 @@ def _choice_schema(options: list[Option], *, several: bool, words: bool) -> type
             return self
         raise ValueError(message)
 
+    most = len(options) if several else 1
+    offer: dict[str, Any] = {
+        "items": {"type": "string", "enum": sorted(offered)},
+        "uniqueItems": True,
+    }
     fields: dict[str, Any] = {
-        "selected": (list[str], Field(default=[], max_length=len(options) if several else 1))
+        "selected": (list[str], Field(default=[], max_length=most, json_schema_extra=offer))
     }
     if words:
         fields["freeform"] = (str | None, Field(default=None, max_length=20_000))
     validators: dict[str, Any] = {"check": model_validator(mode="after")(check)}
-    config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    config = ConfigDict(
+        extra="forbid", str_strip_whitespace=True, json_schema_extra=_something(words=words)
+    )
     return create_model("Choice", __config__=config, __validators__=validators, **fields)
+
+
+def _something(*, words: bool) -> dict[str, Any]:
+    """In JSON Schema, that there must be a choice, or words where they are allowed."""
+    choice = {"required": ["selected"], "properties": {"selected": {"minItems": 1}}}
+    said = {"type": "string", "pattern": _A_WORD}
+    own = {"required": ["freeform"], "properties": {"freeform": said}}
+    return {"anyOf": [choice, own] if words else [choice]}
 
 
 def _chosen(answer: Any, options: list[Option]) -> str:

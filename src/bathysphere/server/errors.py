@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bathysphere.core.errors import BathysphereError, CallerError, NotAllowed, UpstreamError
+from bathysphere.engine.database import LOST
 from bathysphere.server.jsonable import JSON
 
 _log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(psycopg.DataError, _unfit)
-    for kind in (psycopg.OperationalError, PoolTimeout):
+    for kind in (*LOST, PoolTimeout):
         app.add_exception_handler(kind, _away)
     app.add_exception_handler(Exception, _unexpected)
 

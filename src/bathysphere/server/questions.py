@@ -13,17 +13,10 @@ from uuid import UUID
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 from langgraph.types import Interrupt
 
-from bathysphere.core.errors import CallerError
 from bathysphere.engine.answers import Given
 from bathysphere.engine.errors import AnswerRefused
 from bathysphere.engine.records import Owner, Work
 from bathysphere.server.services import Services
-
-
-class QuestionNotFound(CallerError):
-    """No such question is open on the thread."""
-
-    code = "question_not_found"
 
 
 async def give(
@@ -45,12 +38,7 @@ async def give(
     for question_id, answer in answers.items():
         if question_id in pending:
             check_decisions(pending[question_id], answer)
-    try:
-        return await services.answers.give(thread_id, answers, owner=owner, graph=graph, work=work)
-    except AnswerRefused as error:
-        if answers.keys() <= pending.keys():
-            raise
-        raise QuestionNotFound(error.message, hint=error.hint) from error
+    return await services.answers.give(thread_id, answers, owner=owner, graph=graph, work=work)
 
 
 def by_id(resume: Any, open_ids: Iterable[str]) -> dict[str, Any]:

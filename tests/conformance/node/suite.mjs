@@ -1,9 +1,10 @@
 // Runs behaviours, some at a time, and prints one line of JSON for each: `node suite.mjs [name…]`.
 import * as controller from "./controller.mjs";
+import * as headless from "./headless.mjs";
 import * as wire from "./wire.mjs";
 import * as client from "./client.mjs";
 
-const suites = { controller, wire, client };
+const suites = { controller, headless, wire, client };
 const all = Object.entries(suites).flatMap(([suite, { behaviours }]) =>
   Object.entries(behaviours).map(([name, run]) => ({ name: `${suite}: ${name}`, run })));
 if (process.argv[2] === "--list") {
@@ -20,7 +21,7 @@ async function worker() {
     try {
       await Promise.race([
         next.run(),
-        new Promise((_, reject) => setTimeout(() => reject(new Error("took over 40 s")), 40000)),
+        new Promise((_, reject) => setTimeout(() => reject(new Error("took over 80 s")), 80000)),
       ]);
     } catch (thrown) {
       error = String(thrown?.stack ?? thrown);

@@ -7,7 +7,7 @@ import pytest
 from engine_rig import ALICE, BOB, Rig
 
 from bathysphere.engine.answers import Answers
-from bathysphere.engine.errors import AnswerRefused, ThreadNotFound
+from bathysphere.engine.errors import AnswerRefused, QuestionNotFound, ThreadNotFound
 
 pytestmark = pytest.mark.services
 
@@ -109,3 +109,59 @@ async def test_a_rolled_back_answer_may_be_given_again(rig, answers):
     async with rig.working():
         assert (await rig.ended(again.run)).status == "success"
     assert "said goodbye" in await rig.items(thread, "parallel")
+
+
+async def test_an_answer_goes_along_with_a_message_that_waits_its_turn(rig, answers):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+    message = await rig.start(thread, "parallel", input={"items": ["never mind"]})
+    first = await give(answers, thread, {what: "hello"})
+    second = await give(answers, thread, {which: {"pick": "left"}})
+    assert [first.run.run_id, second.run.run_id] == [message.run_id] * 2
+    async with rig.working():
+        await rig.ended(message)
+    items = await rig.items(thread, "parallel")
+    assert (sorted(items[:2]), items[2]) == (["picked left", "said hello"], "never mind")
+
+
+async def test_a_question_is_closed_once_a_message_is_on_its_way(rig, answers):
+    async with rig.working():
+        thread, _, what = await asked(rig, answers)
+    message = await rig.start(thread, "parallel", input={"items": ["never mind"]})
+    assert (await rig.attempts.open(message.run_id)).status == "running"
+    with pytest.raises(QuestionNotFound, match="no longer open"):
+        await give(answers, thread, {what: "hello"})
+
+
+async def test_a_run_that_is_stopped_before_it_began_gives_its_questions_back(rig, answers):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+    values = {which: {"pick": "left"}, what: "hello"}
+    given = await give(answers, thread, values)
+    await rig.runs.cancel(given.run.run_id, owner=ALICE)
+    again = await give(answers, thread, {**values, what: "goodbye"})
+    assert set(again.taken) == {which, what}
+    async with rig.working():
+        assert (await rig.ended(again.run)).status == "success"
+    assert sorted(await rig.items(thread, "parallel")) == ["picked left", "said goodbye"]
+
+
+@pytest.mark.parametrize("strategy", ["interrupt", "rollback"])
+async def test_a_message_that_takes_a_run_s_place_takes_its_answers_along(rig, answers, strategy):
+    async with rig.working():
+        thread, which, what = await asked(rig, answers)
+    await give(answers, thread, {which: {"pick": "left"}, what: "hello"})
+    message = await rig.start(thread, "parallel", input={"items": ["so"]}, strategy=strategy)
+    async with rig.working():
+        await rig.ended(message)
+    items = await rig.items(thread, "parallel")
+    assert (sorted(items[:2]), items[2]) == (["picked left", "said hello"], "so")
+
+
+async def test_a_question_that_is_not_written_down_yet_is_waited_for(rig, answers):
+    thread = uuid4()
+    run = await rig.start(thread, "parallel", input={"items": []})
+    await rig.attempts.open(run.run_id)
+    with pytest.raises(QuestionNotFound):
+        async with asyncio.timeout(5):
+            await give(answers, thread, {"0" * 32: "hello"})  # it was not told of: refused in time

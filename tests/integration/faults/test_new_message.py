@@ -7,12 +7,13 @@ from engine_rig import ALICE, Rig
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 from langgraph.types import interrupt
+from pydantic import BaseModel, model_validator
 
 from bathysphere.engine.answers import Answers
 from bathysphere.engine.errors import AnswerRefused
 from bathysphere.engine.graphs import Graphs
 from bathysphere.harness.build import build
-from bathysphere.harness.spec import AgentSpec
+from bathysphere.harness.spec import AgentSpec, SubagentSpec
 from bathysphere.testing import ScriptedChatModel, calls, says, together
 
 pytestmark = pytest.mark.services
@@ -124,3 +125,105 @@ async def test_an_agent_reads_the_answer_and_that_the_other_question_was_dropped
     assert len(dropped) == 1
     assert "cancelled" in dropped[0]
     assert said[-1] == ("human", "never mind the rest")
+
+
+@tool
+def ask_twice(question: str) -> str:
+    """Ask the person, and then once more."""
+    return f"{interrupt({'question': question})}, {interrupt({'question': 'sure?'})}"
+
+
+class Even(BaseModel):
+    """What no JSON Schema says."""
+
+    number: int
+
+    @model_validator(mode="after")
+    def _is_even(self) -> "Even":
+        if self.number % 2:
+            raise ValueError("odd")
+        return self
+
+
+@tool
+def ask_number() -> str:
+    """Ask for an even number."""
+    return f"they chose {interrupt({'question': 'n?'}, response_schema=Even).number}"
+
+
+class Talk:
+    """A person and an agent that is served."""
+
+    def __init__(self, rig: Rig, first, **spec) -> None:
+        def answer(messages: list[BaseMessage]):
+            return first if messages[-1].text == "go" else says("understood")
+
+        made = AgentSpec(name="agent", model=ScriptedChatModel(answer=answer), **spec)
+        self.rig, self.thread = rig, uuid4()
+        self.graphs = rig.graphs = Graphs({"agent": lambda: build(made)})
+        self.answers = Answers(rig.pool, runs=rig.runs, graphs=self.graphs)
+
+    async def say(self, text: str):
+        words = {"messages": [{"role": "user", "content": text}]}
+        return await self.rig.ended(await self.rig.start(self.thread, "agent", input=words))
+
+    async def answer(self, **answers):
+        """Answer by the question's text."""
+        pending = await self.answers.pending(self.thread, graph="agent")
+        ids = {q.value["question"].rstrip("?"): name for name, q in pending.items()}
+        values = {ids[question]: value for question, value in answers.items()}
+        given = await self.answers.give(self.thread, values, owner=ALICE, graph="agent")
+        return await self.rig.ended(given.run) if given.run is not None else None
+
+    async def results(self) -> dict[str, str]:
+        messages = (await self.rig.state(self.thread, "agent")).values["messages"]
+        return {m.tool_call_id: m.text for m in messages if m.type == "tool"}
+
+
+async def test_what_a_step_has_done_is_kept_although_no_answer_waits(rig):
+    both = together(
+        calls("ask", {"question": "a?"}, id="c1"), calls("ask_twice", {"question": "b?"}, id="c2")
+    )
+    talk = Talk(rig, both, tools=(ask, ask_twice))
+    async with rig.working(graphs=talk.graphs):
+        await talk.say("go")
+        await talk.answer(a="blue", b="two")  # the second call asks again
+        assert (await talk.say("never mind")).status == "success"
+    results = await talk.results()
+    assert results["c1"] == "they say blue"
+    assert "did not complete" in results["c2"]
+
+
+async def test_the_agent_is_told_what_an_unfinished_subagent_had_got(rig):
+    both = together(calls("ask", {"question": "a?"}), calls("ask", {"question": "b?"}))
+    helper = SubagentSpec(
+        name="helper", description="h", model=ScriptedChatModel(answer=lambda _: both)
+    )
+    first = calls("task", {"description": "help", "subagent_type": "helper"}, id="t1")
+    talk = Talk(rig, first, tools=(ask,), subagents=(helper,))
+    async with rig.working(graphs=talk.graphs):
+        await talk.say("go")
+        await talk.answer(a="blue")
+        assert (await talk.say("never mind")).status == "success"
+    told = (await talk.results())["t1"]
+    assert told.startswith("Stopped before it was done")
+    assert told.endswith("- a?: they say blue")
+
+
+async def test_an_answer_that_only_its_question_can_refuse_does_not_keep_the_message_out(rig):
+    both = together(calls("ask_number", {}, id="c1"), calls("ask", {"question": "b?"}, id="c2"))
+    talk = Talk(rig, both, tools=(ask, ask_number))
+    async with rig.working(graphs=talk.graphs):
+        await talk.say("go")
+        await talk.answer(n={"number": 3})
+        assert (await talk.say("never mind")).status == "success"
+    assert "did not complete" in (await talk.results())["c1"]
+
+
+async def test_an_answer_that_only_its_question_can_refuse_may_be_given_again(rig):
+    talk = Talk(rig, calls("ask_number", {}, id="c1"), tools=(ask_number,))
+    async with rig.working(graphs=talk.graphs):
+        await talk.say("go")
+        assert (await talk.answer(n={"number": 3})).status == "error"
+        assert (await talk.answer(n={"number": 4})).status == "success"
+    assert (await talk.results())["c1"] == "they chose 4"

@@ -61,3 +61,16 @@ async def test_a_database_lost_while_a_run_is_queued_is_a_lost_database(rig: Rig
         await asyncio.sleep(0.1)
         with pytest.raises(psycopg.OperationalError):
             await rig.queue.defer(connection, run_id=run_id, lock=thread, tag=0)
+
+
+async def test_who_holds_a_thread_does_not_hold_back_a_tool_that_writes_down_its_effect(rig: Rig):
+    thread = uuid4()
+    run = await rig.start(thread, "steps", input={"name": "a", "steps": 1})
+    async with rig.pool.connection() as connection, connection.transaction():
+        await lock_thread(connection, thread, owner=ALICE)
+        async with asyncio.timeout(3), rig.pool.connection() as other:
+            await other.execute(
+                "INSERT INTO engine.effects (thread_id, namespace, task, call, run_id)"
+                " VALUES (%s, '', 'task', 'call', %s)",
+                (thread, run.run_id),
+            )

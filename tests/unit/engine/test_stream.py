@@ -1,6 +1,6 @@
 """LangGraph's stream becomes our events, in one place."""
 
-from langchain_core.messages import AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessageChunk, RemoveMessage, ToolMessage
 from langgraph.types import Interrupt
 
 from bathysphere.engine.stream import Happening, StreamMapper, Token
@@ -31,6 +31,11 @@ def test_a_whole_message_is_an_event():
     assert item.data["message"]["type"] == "tool"
 
 
+def test_a_message_that_removes_others_is_not_something_that_was_said():
+    remove = RemoveMessage(id="__remove_all__")
+    assert list(StreamMapper().map(part("messages", (remove, {"langgraph_node": "turn"})))) == []
+
+
 def test_an_update_names_its_node():
     items = list(StreamMapper().map(part("updates", {"a": {"n": 1}, "b": None})))
     assert [item.data for item in items] == [
@@ -39,19 +44,22 @@ def test_an_update_names_its_node():
     ]
 
 
-def test_a_nested_question_is_asked_once_and_stops_the_run_at_the_root():
+def test_a_nested_question_is_told_once_when_the_root_has_it_too():
     mapper = StreamMapper()
     question = Interrupt(value={"type": "q"}, id="i1", response_schema={"type": "string"})
-    _, asked = mapper.map(part("updates", {"__interrupt__": (question,)}, ("tools:1",)))
-    assert asked.channel == "input"
-    assert asked.namespace == ("tools:1",)
+    # Until the root has it, an answer would be refused.
+    assert list(mapper.map(part("updates", {"__interrupt__": (question,)}, ("tools:1",)))) == [
+        STARTED
+    ]
+    assert not mapper.is_interrupted
+    (asked,) = mapper.map(part("updates", {"__interrupt__": (question,)}))
+    assert (asked.channel, asked.namespace) == ("input", ("tools:1",))
     assert asked.data == {
         "event": "requested",
         "interrupt_id": "i1",
         "payload": {"type": "q"},
         "response_schema": {"type": "string"},
     }
-    assert not mapper.is_interrupted
     assert list(mapper.map(part("updates", {"__interrupt__": (question,)}))) == []
     assert mapper.is_interrupted
 

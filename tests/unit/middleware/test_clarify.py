@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import ValidationError
@@ -95,6 +96,36 @@ def test_an_answer_that_was_not_offered_is_refused_and_can_be_given_again(mode, 
         talk.answer(paused, bad)
     assert results(talk.answer(paused, {"selected": ["m"]})) == [
         "The person chose: Monetary policy"
+    ]
+
+
+CHOICES = [
+    ({}, {"selected": ["t"]}, {"selected": ["x"]}),
+    ({}, {"selected": ["m"]}, {"selected": []}),
+    ({}, {"selected": ["m"]}, {}),
+    ({}, {"selected": ["m"]}, {"selected": ["m", "t"]}),
+    ({"allow_multiple": True}, {"selected": ["m", "t"]}, {"selected": ["m", "m"]}),
+    ({"allow_freeform": True}, {"selected": [], "freeform": "both"}, {"freeform": " "}),
+]
+
+
+@pytest.mark.parametrize(("allows", "good", "bad"), CHOICES)
+def test_the_published_schema_refuses_what_the_tool_refuses(allows, good, bad):
+    """A server has the JSON Schema only: what slips through it would fail the run."""
+    ask = calls("ask_choices", question="Which?", options=OPTIONS, **allows)
+    (question,) = Talk("sync", ask, says("Good.")).say()["__interrupt__"]
+    schema = Draft202012Validator(question.response_schema)
+    assert schema.is_valid(good)
+    assert not schema.is_valid(bad)
+
+
+def test_an_answer_of_nothing_but_space_is_none():
+    (question,) = Talk("sync", calls("ask_user", question="What?")).say()["__interrupt__"]
+    schema = Draft202012Validator(question.response_schema)
+    assert [schema.is_valid({"response": text}) for text in ("a b", " ", "")] == [
+        True,
+        False,
+        False,
     ]
 
 

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 
 import pytest
+from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import ValidationError
@@ -209,3 +210,24 @@ def test_scratch_files_and_the_persons_files_have_different_names():
     names = model.tools_seen[0]
     assert len(names) == len(set(names))
     assert {"read_file", "read_user_file"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("result", "fits"),
+    [
+        ({"status": "applied", "file_id": "a", "version": "2"}, True),
+        ({"status": "applied", "file_id": "a"}, False),
+        ({"status": "applied", "file_id": "", "version": "2"}, False),
+        ({"status": "refused"}, True),
+        ({"status": "partly", "file_id": "a", "version": "2", "text": "t"}, True),
+        ({"status": "partly", "file_id": "a", "version": "2"}, False),
+        ({"status": "conflict", "file_id": "a", "version": "2", "text": None}, False),
+        ({"error": "no"}, True),
+    ],
+)
+def test_the_published_schema_of_a_change_says_what_is_needed(result, fits):
+    """A server has the JSON Schema only: what slips through it would fail the run."""
+    write = calls("write_user_file", {"title": "t", "content": "c", "description": "d"}, id="c1")
+    talk = Talk("sync", Device(), write)
+    (question,) = talk.step({"messages": [("user", "go")]})["__interrupt__"]
+    assert Draft202012Validator(question.response_schema).is_valid({"c1": result}) is fits

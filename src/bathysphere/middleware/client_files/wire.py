@@ -4,7 +4,7 @@ Every position counts characters of the document's text; hashes are over its UTF
 """
 
 import hashlib
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -90,6 +90,25 @@ class Refusal(_Wire):
     reason: str = Field(default="", max_length=2_000)
 
 
+# What `Changed._whole` checks, for those who have the JSON Schema only.
+_NAMED = {"type": "string", "minLength": 1}
+_WHOLE: dict[str, Any] = {
+    "allOf": [
+        {
+            "if": {"properties": {"status": {"const": "refused"}}},
+            "else": {
+                "required": ["file_id", "version"],
+                "properties": {"file_id": _NAMED, "version": _NAMED},
+            },
+        },
+        {
+            "if": {"properties": {"status": {"enum": ["partly", "conflict"]}}},
+            "then": {"required": ["text"], "properties": {"text": {"type": "string"}}},
+        },
+    ]
+}
+
+
 class Changed(_Wire):
     """What became of a proposal.
 
@@ -97,6 +116,7 @@ class Changed(_Wire):
     was made for: it changes nothing and sends the present version and text.
     """
 
+    model_config = ConfigDict(extra="ignore", json_schema_extra=_WHOLE)
     status: Literal["applied", "partly", "refused", "conflict"]
     file_id: str | None = None
     version: str | None = None

@@ -4,7 +4,7 @@ A reader may come before the thread exists, in the middle of a message, or after
 Whatever it missed, it ends up with the thread's values, its open questions and its status.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -46,12 +46,13 @@ class Feed:
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """The events as server-sent events, without end."""
-        async for events in self.events():
-            wanted = [encode(event) for event in events if self._wishes.lets(event)]
-            if wanted:
-                yield b"".join(wanted)
+        async with aclosing(self.events()) as found:
+            async for events in found:
+                wanted = [encode(event) for event in events if self._wishes.lets(event)]
+                if wanted:
+                    yield b"".join(wanted)
 
-    async def events(self) -> AsyncIterator[list[WireEvent]]:
+    async def events(self) -> AsyncGenerator[list[WireEvent], None]:
         """The wire events after `since`, those that came together in one list."""
         is_known = await self._is_mine()
         position = self._since // WIDTH
