@@ -115,9 +115,6 @@ class Attempts:
             ended = Run.from_row(row)
             if ended.status == "cancelled" and ended.cancel == "rollback":
                 await roll_back(connection, ended)
-            await connection.execute(
-                "DELETE FROM engine.writes_before WHERE run_id = %s", (run.run_id,)
-            )
             await settle_thread(connection, run.thread_id)
         return ended
 
@@ -145,9 +142,16 @@ UPDATE engine.runs
         SELECT 1 FROM procrastinate_jobs
          WHERE id = %(job)s AND status = 'doing' AND worker_id = %(worker)s
            AND attempts = %(tries)s))
-RETURNING *
+RETURNING *, EXISTS (
+    SELECT 1 FROM checkpoint_writes
+     WHERE thread_id = runs.thread_id::text AND checkpoint_ns = '' AND channel = '__interrupt__'
+       AND checkpoint_id = (SELECT max(checkpoint_id) FROM checkpoints
+                             WHERE thread_id = runs.thread_id::text AND checkpoint_ns = '')
+) AS has_asked
 """
+# What a rollback would put back is forgotten with the end of a run that is not rolled back.
 _FINISH = """
+WITH ended AS (
 UPDATE engine.runs
    SET status = CASE WHEN cancel = 'rollback' THEN 'cancelled' ELSE %(status)s END,
        error = CASE WHEN cancel = 'rollback' OR %(status)s = 'cancelled' THEN error
@@ -155,4 +159,10 @@ UPDATE engine.runs
        token = NULL, finished_at = now()
  WHERE run_id = %(run)s AND token = %(token)s
 RETURNING *
+), forgotten AS (
+DELETE FROM engine.writes_before
+ USING ended WHERE writes_before.run_id = ended.run_id
+   AND ended.cancel IS DISTINCT FROM 'rollback'
+)
+SELECT * FROM ended
 """

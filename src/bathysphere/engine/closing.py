@@ -17,7 +17,6 @@ from langgraph.graph import END, START
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from bathysphere.engine.database import Connection
 from bathysphere.engine.graphs import Graph
 from bathysphere.engine.records import Run
 from bathysphere.engine.stream import Happening, StreamMapper, Token
@@ -30,12 +29,6 @@ def closing_id(run_id: UUID) -> str:
     Not the run's own: to LangGraph and to a later attempt that means that the input has entered.
     """
     return f"{run_id}:closing"
-
-
-async def has_asked(connection: Connection, thread_id: UUID) -> bool:
-    """Whether the step that the thread stands at has asked something."""
-    row = await (await connection.execute(_HAS_ASKED, {"thread": str(thread_id)})).fetchone()
-    return row is not None
 
 
 async def close_step(
@@ -78,12 +71,3 @@ async def _use(
         # An answer that its question does not take must not keep the message out.
         if not is_invalid_resume(error):
             raise
-
-
-_HAS_ASKED = """
-SELECT 1 FROM checkpoint_writes
- WHERE thread_id = %(thread)s AND checkpoint_ns = '' AND channel = '__interrupt__'
-   AND checkpoint_id = (SELECT max(checkpoint_id) FROM checkpoints
-                         WHERE thread_id = %(thread)s AND checkpoint_ns = '')
- LIMIT 1
-"""

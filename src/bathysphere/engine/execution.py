@@ -23,7 +23,7 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.effects import EffectLog
 from bathysphere.core.errors import BathysphereError, UpstreamError
 from bathysphere.engine.attempts import Attempts, EndStatus
-from bathysphere.engine.closing import close_step, has_asked
+from bathysphere.engine.closing import close_step
 from bathysphere.engine.database import LOST, Pool
 from bathysphere.engine.effects import PostgresEffectLog
 from bathysphere.engine.errors import Superseded
@@ -176,11 +176,9 @@ class Executor:
     async def _interrupts_a_step(self, run: Run) -> bool:
         """Whether the run is a message to a thread that stopped to ask."""
         work = run.work
-        if work.input is None or work.checkpoint_id is not None:
+        if not run.has_asked or work.input is None or work.checkpoint_id is not None:
             return False
         async with self._pool.connection() as connection:
-            if not await has_asked(connection, run.thread_id):
-                return False
             await remember_writes(connection, run_id=run.run_id, thread_id=run.thread_id)
         return True
 

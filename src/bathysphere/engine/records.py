@@ -124,6 +124,8 @@ class Run:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    has_asked: bool = False
+    """Whether the thread's last step had asked something when this attempt was opened."""
 
     @property
     def is_over(self) -> bool:
@@ -137,6 +139,7 @@ class Run:
         return cls(
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
             work=Work.from_json(row["work"]),
+            has_asked=row.get("has_asked", False),
             **values,
         )
 

@@ -55,4 +55,5 @@ _UNDO = (
     SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
       FROM engine.writes_before WHERE run_id = %(run)s
     """,
+    "DELETE FROM engine.writes_before WHERE run_id = %(run)s",
 )
