@@ -27,7 +27,7 @@ class Terminal:
             os.execve(COMMAND, [COMMAND, *args], environment(TERM="xterm-256color", **more))
         self.text = ""
 
-    def until(self, words, seconds=30):
+    def until(self, words, seconds=50):
         """Read until the screen shows `words` after what was asked for before."""
         end = time.monotonic() + seconds
         while words not in self.text:

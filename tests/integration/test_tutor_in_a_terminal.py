@@ -8,7 +8,7 @@ from terminals import COMMAND, environment
 
 from bathysphere.testing import ModelServer, calls, says
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node, pytest.mark.timeout(180)]
 
 DRAFT = "Inflation is a tax.\nIt falls on those who save.\nNobody voted for this tax.\n"
 BETTER = "Inflation works like a tax.\nIt falls on those who save.\nNobody was asked.\n"
