@@ -23,8 +23,9 @@ from psycopg.types.json import Jsonb
 from bathysphere.engine.database import Connection, Pool
 from bathysphere.engine.errors import AnswerRefused, QuestionNotFound
 from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.holding import lock_thread
 from bathysphere.engine.records import Owner, Run, Work
-from bathysphere.engine.runs import NewRun, Runs, lock_thread
+from bathysphere.engine.runs import NewRun, Runs
 
 _PAUSES = (0.05, 0.1, 0.2, 0.4)  # seconds
 

@@ -12,10 +12,10 @@ from psycopg.types.json import Jsonb
 
 from bathysphere.engine.database import Connection, Pool
 from bathysphere.engine.errors import Superseded
+from bathysphere.engine.holding import hold_thread, settle_thread
 from bathysphere.engine.queue import held_job
 from bathysphere.engine.records import Run
 from bathysphere.engine.rollback import remember_writes, roll_back
-from bathysphere.engine.runs import hold_thread, settle_thread
 
 EndStatus = Literal["success", "error", "interrupted", "timeout", "cancelled"]
 

@@ -18,6 +18,7 @@ from bathysphere.core.errors import UpstreamError
 from bathysphere.engine.database import Connection, Pool
 from bathysphere.engine.errors import RunIdTaken, RunNotFound, ThreadBusy, ThreadNotFound
 from bathysphere.engine.events import Event, EventLog
+from bathysphere.engine.holding import HELD, lock_thread, settle_thread
 from bathysphere.engine.queue import Queue, queued
 from bathysphere.engine.records import CancelAction, Owner, Run, RunStatus, Strategy, Work
 from bathysphere.engine.rollback import roll_back
@@ -302,58 +303,18 @@ async def _insert(
     return Run.from_row(row)
 
 
-async def lock_thread(connection: Connection, thread_id: UUID, *, owner: Owner) -> None:
-    """Hold the thread until the transaction ends; refuse one that is not this owner's."""
-    if not await hold_thread(connection, thread_id, owner=owner):
-        raise ThreadNotFound(f"no thread {thread_id}")
-
-
-async def hold_thread(
-    connection: Connection, thread_id: UUID, *, owner: Owner | None = None
-) -> bool:
-    """Lock the thread's row; False when there is none.
-
-    A process that is stopped or cut off while it holds a thread would hold it for ever, so the
-    transaction may be idle for some seconds only.
-    """
-    cursor = await connection.execute(
-        _HOLD,
-        {
-            "thread": thread_id,
-            "tenant": owner.tenant if owner is not None else None,
-            "owner": owner.user if owner is not None else None,
-        },
-    )
-    return await cursor.fetchone() is not None
-
-
-async def settle_thread(connection: Connection, thread_id: UUID) -> None:
-    """Give the thread the status its runs leave it in. The caller holds the thread."""
-    await connection.execute(_SETTLE, {"thread": thread_id})
-
-
-# Not FOR UPDATE: it would also hold back those who only refer to the thread, such as a tool that
-# writes down its effect while its run's row is locked, and we may be waiting for that row.
-_HOLD = """
-SELECT set_config('idle_in_transaction_session_timeout', '4000', true)
-  FROM engine.threads
- WHERE thread_id = %(thread)s
-   AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))
-   FOR NO KEY UPDATE
-"""
 _BUSY = "status = 'busy', updated_at = now()"
-_HELD = "set_config('idle_in_transaction_session_timeout', '4000', true)"
 _OCCUPY = f"""
 UPDATE engine.threads SET {_BUSY}
  WHERE thread_id = %(thread)s AND (tenant, owner) = (%(tenant)s, %(owner)s)
-RETURNING {_HELD}
+RETURNING {HELD}
 """.encode()  # noqa: S608  # our own constants
 _MAKE_AND_OCCUPY = f"""
 INSERT INTO engine.threads AS thread (thread_id, tenant, owner, status)
 VALUES (%(thread)s, %(tenant)s, %(owner)s, 'busy')
 ON CONFLICT (thread_id) DO UPDATE SET {_BUSY}
  WHERE (thread.tenant, thread.owner) = (EXCLUDED.tenant, EXCLUDED.owner)
-RETURNING {_HELD}
+RETURNING {HELD}
 """.encode()  # noqa: S608  # our own constants
 # The run, its place in the queue and the answers it takes along, in one statement.
 #
@@ -391,17 +352,3 @@ SELECT %(run)s, %(thread)s, %(tenant)s, %(owner)s, %(graph)s,
   FROM fair, job, taken
 RETURNING *
 """.encode()  # noqa: S608  # our own constants
-_SETTLE = """
-UPDATE engine.threads SET updated_at = now(), status = CASE
-       WHEN EXISTS (SELECT 1 FROM engine.runs
-                     WHERE thread_id = %(thread)s AND status IN ('pending', 'running'))
-       THEN 'busy'
-       ELSE COALESCE(
-            (SELECT CASE status WHEN 'interrupted' THEN 'interrupted'
-                                WHEN 'error' THEN 'error' WHEN 'timeout' THEN 'error'
-                                ELSE 'idle' END
-               FROM engine.runs WHERE thread_id = %(thread)s ORDER BY seq DESC LIMIT 1),
-            'idle')
-       END
- WHERE thread_id = %(thread)s
-"""

@@ -10,8 +10,8 @@ from psycopg.types.json import Jsonb
 from bathysphere.engine.database import Connection, Pool
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
 from bathysphere.engine.events import EventLog
+from bathysphere.engine.holding import lock_thread
 from bathysphere.engine.records import Owner, Thread, ThreadStatus
-from bathysphere.engine.runs import lock_thread
 
 
 class Threads:

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from engine_rig import ALICE, Rig
 
-from bathysphere.engine.runs import hold_thread, lock_thread
+from bathysphere.engine.holding import hold_thread, lock_thread
 
 pytestmark = pytest.mark.services
 
