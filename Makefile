@@ -12,9 +12,12 @@ help: ## Show this list
 setup: ## Make the virtual environment and fetch what the tests use (Node packages, small model)
 	@scripts/setup.sh
 
-lock: ## Resolve requirements.lock again from pyproject.toml
+lock: ## Resolve requirements.lock again from pyproject.toml, and the test mint's lock
 	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
 	  --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
+	uv pip compile src/bathysphere/testing/mint/requirements.in --override src/bathysphere/testing/mint/overrides.txt \
+	  --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock" \
+	  -o src/bathysphere/testing/mint/requirements.lock
 
 lint: ## Lint and check the formatting
 	$(RUN)/ruff check .
