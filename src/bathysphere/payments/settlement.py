@@ -30,7 +30,7 @@ from bathysphere.payments.mint import KeysetBook, MintClient
 from bathysphere.payments.nuts.keysets import Keyset
 from bathysphere.payments.nuts.proofs import BlindSignature
 from bathysphere.payments.session_keys import SessionKeys
-from bathysphere.payments.swaps import BadAnswer, Plan, Reader, input_ys, prepare_swap
+from bathysphere.payments.swaps import BadAnswer, Inputs, Plan, Reader, prepare_swap
 
 Ending: TypeAlias = Literal[
     "closing", "frozen", "done", "put_off", "superseded", "lost", "stuck", "claimed"
@@ -270,10 +270,13 @@ class Settlement:
         return await self._stuck(swap, refused)
 
     async def _make_anew(self, swap: Swap, plan: Plan, refused: MintRefused) -> Ending:
-        states = await self._mint.states(input_ys(swap.body))
-        if set(states) != {"UNSPENT"}:
+        inputs = Inputs.of(swap.body)
+        if set(await self._mint.states(inputs.ys)) != {"UNSPENT"}:
             return await self._put_off(swap, refused, is_pending=True)
-        active = (await self._book.reload()).active(self._unit)
+        keysets = await self._book.reload()
+        if not all(map(keysets.get, inputs.keyset_ids)):
+            return await self._stuck(swap, refused)  # this is not the mint that the money is at
+        active = keysets.active(self._unit)
         if active is None or active.id == plan.keyset_id:
             # What we know of the mint's keysets may be as old as the book's patience.
             if swap.tries >= _UNKNOWN_TRIES_BEFORE_KEYSET_ALARM:

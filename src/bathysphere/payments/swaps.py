@@ -108,10 +108,21 @@ def _secret(
     return locks.Lock(key=refund_key, nonce=derived.secret).secret(), derived.factor
 
 
-def input_ys(body: bytes) -> list[bytes]:
-    """The names of a swap's inputs at the mint."""
-    inputs = json.loads(body)["inputs"]
-    return [curve.hash_to_curve(each["secret"].encode()) for each in inputs]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inputs:
+    """What a swap gives to the mint, read from its body."""
+
+    ys: tuple[bytes, ...]
+    keyset_ids: frozenset[str]
+
+    @classmethod
+    def of(cls, body: bytes) -> Self:
+        """The inputs of a body that `prepare_swap` made."""
+        inputs = json.loads(body)["inputs"]
+        return cls(
+            ys=tuple(curve.hash_to_curve(each["secret"].encode()) for each in inputs),
+            keyset_ids=frozenset(each["id"] for each in inputs),
+        )
 
 
 # ── reading the answer ──

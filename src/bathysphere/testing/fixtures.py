@@ -55,9 +55,16 @@ def evil_mint() -> Iterator[LocalMint]:
         yield mint
 
 
+@pytest.fixture(scope="session")
+def running_broken_mint() -> Iterator[LocalMint]:
+    """The mint that tests break; they ask for `broken_mint`."""
+    with LocalMint(seed="a mint to be broken", fee_ppk=100) as mint:
+        yield mint
+
+
 @pytest.fixture
-def own_mint() -> Iterator[LocalMint]:
-    """A mint of the test's own, not started: to be killed, frozen and rotated."""
-    mint = LocalMint(seed="a mint to be broken", fee_ppk=100)
-    yield mint
-    mint.close()
+def broken_mint(running_broken_mint: LocalMint) -> LocalMint:
+    """A mint that may be killed, frozen and rotated; it runs again for the next test."""
+    if running_broken_mint.pid is None:
+        running_broken_mint.start()
+    return running_broken_mint

@@ -57,6 +57,7 @@ class Wallet:
     unit: str = "sat"
     secret_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     proofs: list[Proof] = field(default_factory=list)
+    _known: Keysets | None = field(default=None, init=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -160,11 +161,17 @@ class Wallet:
         return keyset
 
     async def _keysets(self) -> Keysets:
-        client = MintClient(self.mint_url)
-        try:
-            return await client.keysets()
-        finally:
-            await client.close()
+        if self._known is None:
+            client = MintClient(self.mint_url)
+            try:
+                self._known = await client.keysets()
+            finally:
+                await client.close()
+        return self._known
+
+    def forget_keys(self) -> None:
+        """Ask the mint for its keysets again: it may have rotated them."""
+        self._known = None
 
 
 def _whole(proof: Proof, keysets: Keysets) -> Proof:

@@ -24,3 +24,9 @@ async def rig(payments_database: Database) -> AsyncIterator[Rig]:
     empty(payments_database)
     async with open_rig(payments_database) as rig:
         yield rig
+
+
+@pytest.fixture
+def clean_database(payments_database: Database) -> Database:
+    empty(payments_database)
+    return payments_database
