@@ -86,20 +86,22 @@ def decode_v4(text: str) -> Token:
     """Read `cashuB…`."""
     try:
         body = _fields(cbor.decode(_unbase64(text, V4)), _V4_FIELDS)
-        proofs = tuple(
-            _read_proof_v4(proof, _keyset_id(group.get("i")))
-            for group in (_fields(g, _V4_GROUP_FIELDS) for g in wire_list(body.get("t")))
-            for proof in wire_list(group.get("p"))
-        )
+        groups = [_read_group_v4(group) for group in wire_list(body.get("t"))]
         memo = body.get("d")
         return Token(
             mint=wire_text(body.get("m")),
             unit=wire_text(body.get("u")),
-            proofs=proofs,
+            proofs=tuple(proof for group in groups for proof in group),
             memo=None if memo is None else wire_text(memo),
         )
     except (BadWire, cbor.BadCbor) as error:
         raise BadToken(str(error)) from error
+
+
+def _read_group_v4(written: Any) -> list[Proof]:
+    fields = _fields(written, _V4_GROUP_FIELDS)
+    keyset_id = _keyset_id(fields.get("i"))
+    return [_read_proof_v4(proof, keyset_id) for proof in wire_list(fields.get("p"))]
 
 
 def _read_proof_v4(written: Any, keyset_id: str) -> Proof:
