@@ -316,7 +316,7 @@ def main() -> int:
     with own_database() as database:
         did = asyncio.run(play(database, steps=options.steps, seed=options.seed))
     line = {"steps": sum(did.values()), "violations": 0, "seconds": round(time.monotonic() - began)}
-    print(json.dumps({**line, "did": dict(did)}))
+    sys.stdout.write(json.dumps({**line, "did": dict(did)}) + "\n")
     return 0
 
 

@@ -9,6 +9,7 @@ import pytest
 from histories import play
 from ledger_rig import ALICE, BOB, GRACE, Rig, earned, prepare, refund
 
+from bathysphere.core.errors import BathysphereError
 from bathysphere.payments.ledger.audit import audit
 from bathysphere.payments.ledger.errors import (
     NoPaymentSession,
@@ -28,7 +29,7 @@ async def at_once(*calls):
     async def one(call):
         try:
             return await call
-        except Exception as error:
+        except BathysphereError as error:
             return type(error)
 
     async with asyncio.TaskGroup() as group:

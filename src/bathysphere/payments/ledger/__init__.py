@@ -4,7 +4,7 @@
 |---|---|
 | `records` | the nouns: sessions, deposits, swaps, refunds, and what settlement hands in |
 | `accounts` | `Accounts`: open a session, deposit, charge, complete, void, close |
-| `settling` | `Settling`: freeze a closing session, lease its swaps, write down what became of them |
+| `settling` | `Settling`: freeze a closing session, lease its swaps, write down how they end |
 | `refunds` | `Refunds`: what goes back, delivered and claimed |
 | `audit` | the invariants, checked in one query |
 | `sealing` | what is a secret in the database is encrypted |

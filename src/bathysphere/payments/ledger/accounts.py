@@ -105,6 +105,14 @@ class Accounts:
             )
         return Session.from_row(row) if row is not None else None
 
+    def is_expired(self, session: Session) -> bool:
+        """Whether an open session is too near its first locktime to charge."""
+        return (
+            session.status == "open"
+            and session.expires_at is not None
+            and session.expires_at <= self._clock.now()
+        )
+
     async def begin_close(self, thread_id: str, *, payer: Payer) -> Session:
         """Let nothing more in; what is under way may still end.
 
@@ -217,7 +225,7 @@ class Accounts:
         return await self._post("SELECT * FROM payments.charge(%s, %s, %s, %s, %s, %s)", values)
 
     async def complete(self, thread_id: str, key: str, amount: int, memo: bytes) -> Posted:
-        """Keep what the model answered and of the charge at most `amount`; `voided`: charge again."""
+        """Keep the answer, and of the charge at most `amount`; `voided`: charge again."""
         values = (thread_id, key, amount, memo, self._clock.now())
         return await self._post("SELECT * FROM payments.complete(%s, %s, %s, %s, %s)", values)
 

@@ -1,7 +1,7 @@
 """The audit: every invariant of the ledger, in one query and so at one moment.
 
-What a constraint can hold, a constraint holds. The rest is here: that the journal, the accounts, the
-deposits, the charges, the swaps and what they gave tell the same story.
+What a constraint can hold, a constraint holds. The rest is here: that the journal, the accounts,
+the deposits, the charges, the swaps and what they gave tell the same story.
 """
 
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ class Refunds:
         self._clock = clock
 
     async def deliver(self, thread_id: str, *, payer: Payer) -> list[Refund]:
-        """Every refund of the payer's sessions on the thread, oldest first; marks them delivered."""
+        """Mark as delivered and return every refund of the payer on the thread, oldest first."""
         values = {
             "thread": thread_id,
             "tenant": payer.tenant,
