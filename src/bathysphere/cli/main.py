@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol
 
 from bathysphere.core.errors import BathysphereError
 
-COMMANDS = ("chat", "serve", "worker", "keys", "migrate", "agents", "models", "doctor")
+COMMANDS = ("chat", "serve", "worker", "keys", "payments", "migrate", "agents", "models", "doctor")
 """In the order in which `--help` shows them."""
 
 EXIT_CODES = {

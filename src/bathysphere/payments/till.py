@@ -176,9 +176,10 @@ class ThreadPurse:
 
 
 def _answer(posted: Posted) -> Paid | Owed:
-    if posted.outcome in ("charged", "completed", "done"):
+    outcome = posted.outcome
+    if outcome == "charged" or outcome == "completed" or outcome == "done":  # types
         return Paid(balance=posted.balance, spent=posted.spent, answer=posted.memo)
-    return Owed(balance=posted.balance, reason=posted.outcome)
+    return Owed(balance=posted.balance, reason=outcome)
 
 
 def _public_key(text: str) -> str:
