@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
+.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine faults-payments histories-payments bench-payments bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -41,6 +41,18 @@ check: lint types imports test ## What CI runs: lint, types, imports, every test
 faults-engine: ## Seeded faults against real workers, PostgreSQL and Redis; last line is JSON
 	@scripts/services.sh
 	$(PY) tests/faults/engine_campaign.py --schedules $(or $(SCHEDULES),300) --seed $(or $(SEED),1)
+
+faults-payments: ## Processes killed at every boundary, a broken wire, mint and PostgreSQL; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/faults/payments_campaign.py --schedules $(or $(SCHEDULES),500) --seed $(or $(SEED),1)
+
+histories-payments: ## Random histories of the ledger, audited after every step; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/integration/payments/histories.py --steps $(or $(STEPS),10000) --seed $(or $(SEED),1)
+
+bench-payments: ## A charge beside the bare transaction of the same writes; last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/speed/payments.py
 
 bench-engine: ## CPU and time of a served run beside the bare graph; last line is JSON
 	@scripts/services.sh
