@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "payments"))
 
+import httpx
 import psycopg
 from ledger_rig import own_database
 from own_services import OwnPostgres, own_postgres
@@ -39,6 +40,7 @@ from payments_schedules import PaidSchedule, draw
 from psycopg_pool import PoolTimeout
 from tally import say
 
+from bathysphere.core.errors import UpstreamError
 from bathysphere.engine.database import Database, Pool, open_pool
 from bathysphere.payments.ledger.audit import audit
 from bathysphere.testing.mint import LocalMint
@@ -191,9 +193,8 @@ class Campaign:
 
     async def _pay(self, wallet: Wallet, thread: str, sats: int) -> str:
         bill = await steady(lambda: self.parts.till.bill(thread, 0, payer=PAYER))
-        async with self._with_mint():
-            # The fee comes on top, so that a deposit is worth what the schedule says.
-            return await wallet.pay(bill.request, amount=sats + 1)
+        # The fee comes on top, so that a deposit is worth what the schedule says.
+        return await self._with_mint(lambda: wallet.pay(bill.request, amount=sats + 1))
 
     async def _judge(self, schedule: PaidSchedule, wallet: Wallet, *, abandons: bool) -> None:
         tally, thread = self.tally, schedule.thread
@@ -214,8 +215,7 @@ class Campaign:
             say(f"REFUND {schedule}: {given} and not {row['credited']} - {row['spent']}")
             tally.refund_errors += 1
         for refund in refunds:
-            async with self._with_mint():
-                received = await wallet.receive(refund.token)
+            received = await self._with_mint(lambda token=refund.token: wallet.receive(token))
             if refund.amount - received not in (0, 1):  # the mint's fee for ten proofs or fewer
                 say(f"REFUND {schedule}: {received} of {refund.amount} came")
                 tally.refund_errors += 1
@@ -234,13 +234,21 @@ class Campaign:
 
     # ── outages ──
 
-    @contextlib.asynccontextmanager
-    async def _with_mint(self) -> Any:
-        """The person's wallet keeps nothing, so nobody takes the mint away from it."""
+    async def _with_mint(self, use: Callable[[], Awaitable[T]]) -> T:
+        """The person's wallet keeps nothing, so nobody takes the mint away from it.
+
+        A mint on SQLite refuses what it is asked when others write; nothing happened then.
+        """
         async with self._quiet:
             self._wallets += 1
         try:
-            yield
+            for pause in (0.2, 0.5, 1.0, 2.0, 4.0):
+                try:
+                    return await use()
+                except (UpstreamError, httpx.HTTPError) as error:
+                    say(f"the wallet tries again: {str(error)[:120]}")
+                    await asyncio.sleep(pause)
+            return await use()
         finally:
             async with self._quiet:
                 self._wallets -= 1

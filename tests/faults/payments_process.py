@@ -49,7 +49,7 @@ from bathysphere.testing import ScriptedChatModel, fails
 PRICE = 10
 PAYER = Payer(tenant="campaign", user="payer")
 MASTER = b"the master secret of the campaign"
-NEEDS_MONEY, FELL = 10, 11
+NEEDS_MONEY, FELL, FAILED = 10, 11, 12
 PATIENCE = Patience(
     lease=timedelta(seconds=4),
     first_wait=timedelta(milliseconds=100),
@@ -209,13 +209,17 @@ def child(options: dict[str, Any]) -> None:
     code = FELL
     try:
         code = asyncio.run(live(options))
-    except (psycopg.Error, PoolTimeout, UpstreamError, OSError, TimeoutError) as error:
-        _tell(options, error)
     except BaseException as error:  # noqa: BLE001  # whatever it was, somebody waits to hear of it
         _tell(options, error)
-        code = 12
+        code = FELL if _is_outage(error) else FAILED
     finally:
         os._exit(code)
+
+
+def _is_outage(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_outage(inner) for inner in error.exceptions)
+    return isinstance(error, psycopg.Error | PoolTimeout | UpstreamError | OSError | TimeoutError)
 
 
 def _tell(options: dict[str, Any], error: BaseException) -> None:

@@ -78,21 +78,16 @@ async def _sweep(pool: "Pool", args: argparse.Namespace) -> int:
 
 
 async def _stuck(pool: "Pool", args: argparse.Namespace) -> int:
+    from bathysphere.payments.ledger.audit import stuck
+
     del args
-    async with pool.connection() as connection:
-        rows = await (await connection.execute(_STUCK)).fetchall()
+    found = await stuck(pool)
     print(f"{'SWAP':<40}{'SATS':>8}  {'TRIES':>5}  {'SINCE':<18}WHY")
-    for row in rows:
-        since = row["since"].strftime("%Y-%m-%d %H:%M")
-        print(f"{row['swap_id']:<40}{row['sats']:>8}  {row['tries']:>5}  {since:<18}{row['why']}")
-    return WRONG if rows else 0
+    for one in found:
+        since = one.since.strftime("%Y-%m-%d %H:%M")
+        print(f"{one.swap_id:<40}{one.sats:>8}  {one.tries:>5}  {since:<18}{one.why}")
+    return WRONG if found else 0
 
-
-_STUCK = """
-SELECT swap_id, earn + refund + fee AS sats, tries, coalesce(pending_at, made_at) AS since,
-       coalesce(last_error, '') AS why
-  FROM payments.swaps WHERE status = 'stuck' ORDER BY since
-"""
 
 if TYPE_CHECKING:
     Action = Callable[[Pool, argparse.Namespace], Awaitable[int]]

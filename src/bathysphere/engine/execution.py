@@ -33,6 +33,7 @@ from bathysphere.engine.fence import FencedSaver
 from bathysphere.engine.graphs import Graph, Graphs
 from bathysphere.engine.owned_store import OwnedStore
 from bathysphere.engine.publish import Publisher
+from bathysphere.engine.purse import FencedPurse
 from bathysphere.engine.queue import HandOn
 from bathysphere.engine.records import Mode, Owner, Run
 from bathysphere.engine.stream import StreamMapper
@@ -159,7 +160,7 @@ class Executor:
             thread_id=str(run.thread_id),
             run_id=str(run.run_id),
             effects=effects,
-            payments=self._purse(str(run.thread_id), run.owner) if self._purse else None,
+            payments=self._purse_of(run, token),
         )
         options: dict[str, Any] = {
             "context": self._context(context),
@@ -179,6 +180,12 @@ class Executor:
             for item in mapper.map(part):
                 publisher.add(item)
         return mapper.is_interrupted
+
+    def _purse_of(self, run: Run, token: int) -> Purse | None:
+        if self._purse is None:
+            return None
+        purse = self._purse(str(run.thread_id), run.owner)
+        return FencedPurse(purse, self._pool, run_id=run.run_id, token=token)
 
     async def _stopped(self, run: Run, publisher: Publisher) -> None:
         """The task was cancelled: because somebody asked, or because the worker goes away."""

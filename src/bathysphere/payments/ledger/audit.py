@@ -5,6 +5,7 @@ the deposits, the charges, the swaps and what they gave tell the same story.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from bathysphere.payments.ledger.records import Pool
@@ -51,6 +52,29 @@ async def audit(pool: Pool) -> Audit:
     return Audit(violations=wrong, **{name: int(value) for name, value in row.items()})
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StuckSwap:
+    """A swap that the mint neither does nor refuses."""
+
+    swap_id: str
+    sats: int
+    tries: int
+    since: datetime
+    why: str
+
+
+async def stuck(pool: Pool) -> list[StuckSwap]:
+    """What a person has to look at, oldest first."""
+    async with pool.connection() as connection:
+        rows = await (await connection.execute(_STUCK)).fetchall()
+    return [StuckSwap(**row) for row in rows]
+
+
+_STUCK = b"""
+SELECT swap_id, earn + refund + fee AS sats, tries, coalesce(pending_at, made_at) AS since,
+       coalesce(last_error, '') AS why
+  FROM payments.swaps WHERE status = 'stuck' ORDER BY since
+"""
 # Each part gives rows (rule, subject, difference) for what is not as it should be. Amounts that the
 # journal moved are `into - out of` an account, by side.
 _AUDIT = b"""

@@ -11,7 +11,7 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from bathysphere.core.clock import Clock
-from bathysphere.core.errors import missing_extra
+from bathysphere.core.errors import BathysphereError, missing_extra
 from bathysphere.core.payments import Purse
 from bathysphere.engine.database import Pool
 from bathysphere.engine.records import Owner
@@ -58,16 +58,22 @@ class Payments:
         while True:
             try:
                 did = await self.settlement.turn()
-            except (psycopg.Error, PoolTimeout, MintUnknown) as error:
-                _log.warning("payments could not be swept: %s", type(error).__name__)
-            else:
                 if did:
                     _log.info("payments swept: %s", dict(did))
                 if did["stuck"] or did["lost"]:
-                    _log.error(
-                        "payments need a person: %d stuck, %d lost", did["stuck"], did["lost"]
-                    )
+                    _log.error("payments: %d stuck, %d lost", did["stuck"], did["lost"])
+            except* (psycopg.Error, PoolTimeout, BathysphereError) as errors:
+                kinds = {type(error).__name__ for error in leaves(errors)}
+                _log.warning("payments could not be swept: %s", ", ".join(sorted(kinds)))
             await asyncio.sleep(self.sweep_seconds)
+
+
+def leaves(errors: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    """The errors of a group, without the groups."""
+    found: list[BaseException] = []
+    for error in errors.exceptions:
+        found += leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
 
 
 def payer_of(owner: Owner) -> "Payer":
