@@ -35,7 +35,7 @@ import httpx
 import psycopg
 from ledger_rig import own_database
 from own_services import OwnPostgres, own_postgres
-from payments_process import FELL, NEEDS_MONEY, PAYER, PRICE, Parts, Reaper
+from payments_process import FELL, NEEDS_MONEY, PAYER, PRICE, Parts, Reaper, keep_keysets
 from payments_schedules import PaidSchedule, draw
 from psycopg_pool import PoolTimeout
 from tally import say
@@ -167,6 +167,7 @@ class Campaign:
                     "text": schedule.text, "tokens": tokens, "abandons": abandons,
                     "death": asdict(death) if death else None, "log": self.log,
                     "fails_first": schedule.fails_first,
+                    "keysets": f"{self.log}.keysets",
                 }
             )  # fmt: skip
             self.tally.lives += 1
@@ -302,6 +303,7 @@ async def campaign(
         pool = await stack.enter_async_context(open_pool(database))
         parts = Parts(pool, wire.url, Reaper(None))
         stack.push_async_callback(parts.mint.close)
+        keep_keysets(f"{options.log}.keysets", await parts.book.get())
         nursery = Nursery()
         stack.callback(nursery.close)
         plan = Campaign(

@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import os
+import pickle
 import signal
 import sys
 from collections import Counter
@@ -40,6 +41,7 @@ from bathysphere.payments.ledger.refunds import Refunds
 from bathysphere.payments.ledger.sealing import Sealer
 from bathysphere.payments.ledger.settling import Settling
 from bathysphere.payments.mint import KeysetBook, MintClient
+from bathysphere.payments.nuts.keysets import Keysets
 from bathysphere.payments.pricing import Price
 from bathysphere.payments.session_keys import SessionKeys
 from bathysphere.payments.settlement import Patience, Settlement
@@ -92,10 +94,13 @@ class Reaper:
 class Parts:
     """The till and settlement of one process, over one pool."""
 
-    def __init__(self, pool: Pool, mint_url: str, reaper: Reaper) -> None:
+    def __init__(
+        self, pool: Pool, mint_url: str, reaper: Reaper, keysets: Keysets | None = None
+    ) -> None:
         clock, sealer, keys = SystemClock(), Sealer(MASTER), SessionKeys(MASTER)
         mint = reaper.mortal(MintClient(mint_url, timeout=1.5), swap="swap", restore="restore")
-        book = KeysetBook(mint, clock)
+        book = self.book = KeysetBook(mint, clock)
+        book._known = keysets  # as a server has them that runs for longer than a life
         self.mint = mint
         self.accounts = reaper.mortal(
             Accounts(pool, sealer=sealer, clock=clock),
@@ -145,12 +150,21 @@ def make_graph() -> Any:
 GRAPH = make_graph()
 
 
+def keep_keysets(path: str, keysets: Keysets) -> None:
+    Path(path).write_bytes(pickle.dumps(keysets))
+
+
+def kept_keysets(path: str) -> Keysets:
+    keysets: Keysets = pickle.loads(Path(path).read_bytes())
+    return keysets
+
+
 async def live(options: dict[str, Any]) -> int:
     death = Death(**options["death"]) if options["death"] else None
     reaper = Reaper(death)
     MODEL_POINTS.update(reaper=reaper, fails_first=options["fails_first"])
     async with open_pool(Database(url=options["database"], max_size=4)) as pool:
-        parts = Parts(pool, options["mint"], reaper)
+        parts = Parts(pool, options["mint"], reaper, kept_keysets(options["keysets"]))
         try:
             return await _live(parts, reaper, pool, options)
         finally:
@@ -184,10 +198,12 @@ async def _run(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]
     tokens = list(options["tokens"])
     while True:
         state = await graph.aget_state(config)
-        if state.values.get("messages") and not state.next:
+        # Not `state.next`: it is empty too when a step has written and nobody took it further.
+        messages = state.values.get("messages") or []
+        if messages and messages[-1].text == "done":
             return True
         given: Any = None
-        if not state.values.get("messages") and not state.next:
+        if await saver.aget_tuple(config) is None:
             given = {"messages": [("user", options["text"])]}
         elif state.interrupts:
             # A person whose wallet has paid since answers with that; else it is asked to pay.
