@@ -200,7 +200,7 @@ async def _run(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]
         state = await graph.aget_state(config)
         # Not `state.next`: it is empty too when a step has written and nobody took it further.
         messages = state.values.get("messages") or []
-        if messages and messages[-1].text == "done":
+        if messages and (messages[-1].type, messages[-1].text) == ("ai", "done"):
             return True
         given: Any = None
         if await saver.aget_tuple(config) is None:
