@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine faults-payments histories-payments bench-payments bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
+.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine faults-payments histories-payments bench-payments mutate-payments bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ histories-payments: ## Random histories of the ledger, audited after every step;
 bench-payments: ## A charge beside the bare transaction of the same writes; last line is JSON
 	@scripts/services.sh
 	$(PY) benchmarks/speed/payments.py
+
+mutate-payments: ## Mutation testing of the code that handles money; last line is JSON
+	$(PY) tests/mutation/mutate.py --workers $(or $(WORKERS),2) --only "$(ONLY)" --limit $(or $(LIMIT),0)
 
 bench-engine: ## CPU and time of a served run beside the bare graph; last line is JSON
 	@scripts/services.sh
