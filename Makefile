@@ -15,7 +15,13 @@ setup: ## Make the virtual environment and fetch what the tests use (Node packag
 
 lock: ## Resolve requirements.lock again from pyproject.toml
 	$(RUN)/uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
+
+lock: ## Resolve requirements.lock again from pyproject.toml, and the test mint's lock
+	$(RUN)/uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
 	  --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
+	$(RUN)/uv pip compile src/bathysphere/testing/mint/requirements.in --override src/bathysphere/testing/mint/overrides.txt \
+	  --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock" \
+	  -o src/bathysphere/testing/mint/requirements.lock
 
 lint: ## Lint and check the formatting
 	$(RUN)/ruff check .
@@ -50,6 +56,18 @@ faults-engine: ## Seeded faults against real workers, PostgreSQL and Redis; last
 faults-interrupts: ## Seeded answers of every kind to nested, parallel interrupts; last line is JSON
 	@scripts/services.sh
 	$(PY) tests/faults/interrupts_campaign.py --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
+
+faults-payments: ## Processes killed at every boundary, a broken wire, mint and PostgreSQL; last line is JSON
+	$(PY) tests/faults/payments_campaign.py --schedules $(or $(SCHEDULES),500) --seed $(or $(SEED),1)
+
+histories-payments: ## Random histories of the ledger, audited after every step; last line is JSON
+	$(PY) tests/integration/payments/histories.py --steps $(or $(STEPS),10000) --seed $(or $(SEED),1)
+
+bench-payments: ## A charge beside the bare transaction of the same writes; last line is JSON
+	$(PY) benchmarks/speed/payments.py
+
+mutate-payments: ## Mutation testing of the code that handles money; last line is JSON
+	$(PY) tests/mutation/mutate.py --workers $(or $(WORKERS),2) --only "$(ONLY)" --limit $(or $(LIMIT),0)
 
 bench-engine: ## CPU and time of a served run beside the bare graph; last line is JSON
 	@scripts/services.sh

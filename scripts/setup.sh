@@ -19,4 +19,6 @@ for folder in tests/node tests/conformance/node; do
 done
 echo "setup: the small real model"
 "$venv/bin/python" -m bathysphere.testing.small_model
+echo "setup: the test mint"
+"$venv/bin/python" -m bathysphere.testing.mint
 echo "setup: done. Next: make check"

@@ -36,13 +36,14 @@ def run(args: argparse.Namespace) -> int:
         database_url=args.database_url, data_dir=args.data_dir, auth=("api-key",)
     )
     actions = {"create": _create, "list": _list, "revoke": _revoke}
-    asyncio.run(_with_database(settings, actions[args.action], args))
+    asyncio.run(with_database(settings, actions[args.action], args))
     return 0
 
 
-async def _with_database(
+async def with_database(
     settings: "ServerSettings", action: "Action", args: argparse.Namespace
 ) -> None:
+    """Do something with the database that the settings name, or the one of the data folder."""
     from contextlib import AsyncExitStack
 
     import psycopg
@@ -64,7 +65,8 @@ async def _with_database(
             await action(await stack.enter_async_context(open_pool(database)), args)
         except psycopg.errors.UndefinedTable as error:
             raise ConfigError(
-                "the database has no table for keys yet", hint="run `bathysphere migrate` first"
+                "the database does not have this version's tables yet",
+                hint="run `bathysphere migrate` first",
             ) from error
 
 

@@ -14,7 +14,18 @@ from typing import NoReturn, Protocol
 
 from bathysphere.core.errors import BathysphereError
 
-COMMANDS = ("chat", "verify", "serve", "worker", "keys", "migrate", "agents", "models", "doctor")
+COMMANDS = (
+    "chat",
+    "verify",
+    "serve",
+    "worker",
+    "keys",
+    "payments",
+    "migrate",
+    "agents",
+    "models",
+    "doctor",
+)
 """In the order in which `--help` shows them."""
 
 EXIT_CODES = {

@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
     print("Starting …", file=sys.stderr)
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.parts import graphs_of
+    from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.serving import serve
 
     models = ModelSettings.from_environment()
@@ -107,7 +108,9 @@ def run(args: argparse.Namespace) -> int:
     def on_ready(ready: "Ready") -> None:
         _say(ready, settings, model=models.choice("main").name)
 
-    run_loop(serve(settings, graphs=graphs_of(models), works=works, on_ready=on_ready))
+    payments = PaymentSettings.from_environment()
+    graphs = graphs_of(models)
+    run_loop(serve(settings, graphs=graphs, works=works, on_ready=on_ready, payments=payments))
     print("Stopped.", file=sys.stderr)
     return 0
 

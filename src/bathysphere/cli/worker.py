@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
         )
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.parts import graphs_of
+    from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.serving import work
 
     def on_ready(ready: "Ready") -> None:
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"Worker ready: {settings.worker_concurrency} runs at a time{shown}", flush=True)
 
     graphs = graphs_of(ModelSettings.from_environment())
-    run_loop(work(settings, graphs=graphs, on_ready=on_ready))
+    payments = PaymentSettings.from_environment()
+    run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments))
     print("Stopped.", file=sys.stderr)
     return 0

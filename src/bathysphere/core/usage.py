@@ -124,6 +124,11 @@ class Meter:
         with self._lock:
             self._counts(place)[1] -= 1
 
+    def give_back_model_call(self, place: str) -> None:
+        """Uncount a model call that only paused, to be paid for; it is counted when it is made."""
+        with self._lock:
+            self._counts(place)[0] -= 1
+
     def add_tokens(self, place: str, tokens: int) -> None:
         """Count the tokens of an answer."""
         with self._lock:

@@ -22,6 +22,7 @@ from langgraph.types import Command
 from bathysphere.core.clock import Clock
 from bathysphere.core.effects import EffectLog
 from bathysphere.core.errors import BathysphereError, UpstreamError
+from bathysphere.core.payments import Purse
 from bathysphere.engine.attempts import Attempts, EndStatus
 from bathysphere.engine.closing import close_step
 from bathysphere.engine.database import LOST, Pool
@@ -32,8 +33,9 @@ from bathysphere.engine.fence import FencedSaver
 from bathysphere.engine.graphs import Graph, Graphs
 from bathysphere.engine.owned_store import OwnedStore
 from bathysphere.engine.publish import Publisher
+from bathysphere.engine.purse import FencedPurse
 from bathysphere.engine.queue import HandOn
-from bathysphere.engine.records import Mode, Run
+from bathysphere.engine.records import Mode, Owner, Run
 from bathysphere.engine.rollback import remember_writes
 from bathysphere.engine.stream import StreamMapper
 
@@ -60,9 +62,13 @@ class RunContext:
     thread_id: str
     run_id: str
     effects: EffectLog
+    payments: Purse | None = None
+    """Who pays for the run's model calls; None: nothing is charged."""
 
 
 ContextFactory = Callable[[RunContext], Any]
+PurseFactory = Callable[[str, Owner], Purse]
+"""The purse of a thread and its owner."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +93,7 @@ class Executor:
         limits: Limits,
         store: BaseStore | None = None,
         context: ContextFactory = lambda context: context,
+        purse: PurseFactory | None = None,
     ) -> None:
         self._pool = pool
         self._graphs = graphs
@@ -95,6 +102,7 @@ class Executor:
         self._limits = limits
         self._store = store
         self._context = context
+        self._purse = purse
         self._attempts = Attempts(pool)
 
     async def execute(self, run_id: UUID, control: RunControl) -> None:
@@ -153,6 +161,7 @@ class Executor:
             thread_id=str(run.thread_id),
             run_id=str(run.run_id),
             effects=effects,
+            payments=self._purse_of(run, token),
         )
         options: dict[str, Any] = {
             "context": self._context(context),
@@ -181,6 +190,12 @@ class Executor:
         async with self._pool.connection() as connection:
             await remember_writes(connection, run_id=run.run_id, thread_id=run.thread_id)
         return True
+
+    def _purse_of(self, run: Run, token: int) -> Purse | None:
+        if self._purse is None:
+            return None
+        purse = self._purse(str(run.thread_id), run.owner)
+        return FencedPurse(purse, self._pool, run_id=run.run_id, token=token)
 
     async def _stopped(self, run: Run, publisher: Publisher) -> None:
         """The task was cancelled: because somebody asked, or because the worker goes away."""
@@ -310,4 +325,4 @@ def _too_long(seconds: float) -> dict[str, Any]:
     return {"code": "run_timeout", "message": f"The run did not end within {seconds:g} seconds."}
 
 
-__all__ = ["ContextFactory", "Executor", "Graph", "Limits", "RunContext"]
+__all__ = ["ContextFactory", "Executor", "Graph", "Limits", "PurseFactory", "RunContext"]

@@ -18,6 +18,19 @@ from bathysphere.engine.database import Connection, Database
 _LOCK = 0x6261_7468  # any number, as long as nothing else in this database uses it
 
 
+_PACKAGES = ("bathysphere.engine", "bathysphere.payments")
+
+
+def scripts() -> dict[str, str]:
+    """The migrations in their order: ours, and those of the parts below that keep tables."""
+    found = {}
+    for package in _PACKAGES:
+        for file in files(package).joinpath("migrations").iterdir():
+            if file.name.endswith(".sql"):
+                found[file.name] = file.read_text(encoding="utf-8")
+    return dict(sorted(found.items()))
+
+
 async def migrate(database: Database) -> list[str]:
     """Bring the database to this version's shape; return the names of what was applied."""
     connection: Connection = await AsyncConnection.connect(
@@ -69,12 +82,10 @@ async def _own(connection: Connection) -> list[str]:
     )
     rows = await (await connection.execute("SELECT name FROM engine.migrations")).fetchall()
     applied = {row["name"] for row in rows}
-    folder = files("bathysphere.engine").joinpath("migrations")
     fresh = []
-    for name in sorted(f.name for f in folder.iterdir() if f.name.endswith(".sql")):
+    for name, script in scripts().items():
         if name in applied:
             continue
-        script = folder.joinpath(name).read_text(encoding="utf-8")
         async with connection.transaction():
             await connection.execute(script.encode())
             await connection.execute("INSERT INTO engine.migrations (name) VALUES (%s)", (name,))

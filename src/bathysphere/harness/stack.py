@@ -14,6 +14,7 @@ layers stand right around the model and the tools. A subagent has the same stack
 | Approvals | | asks the person | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
+| Payments | is paid for, where payment is on | | |
 | Effects | | what changes the world is done once | |
 | Content | what the model cannot take | | |
 """
@@ -41,6 +42,7 @@ from bathysphere.middleware.effects import EffectsMiddleware
 from bathysphere.middleware.failures import FailuresMiddleware
 from bathysphere.middleware.files import FilesMiddleware
 from bathysphere.middleware.limits import LimitsMiddleware
+from bathysphere.middleware.payments import PaymentsMiddleware, metered_summary
 from bathysphere.middleware.planning import GUIDANCE, PlanningMiddleware
 from bathysphere.middleware.turn import TurnMiddleware
 
@@ -181,13 +183,23 @@ def _stack(
     asked = _build_interrupt_on_from_permissions(list(permissions), backend)
     if asked or approvals:
         inner.append(ApprovalsMiddleware({**asked, **approvals}))
-    inner += [FailuresMiddleware(), counting, EffectsMiddleware(), ContentMiddleware()]
+    inner += [
+        FailuresMiddleware(),
+        counting,
+        PaymentsMiddleware(),
+        EffectsMiddleware(),
+        ContentMiddleware(),
+    ]
     return Stack(
         core=(
             FilesMiddleware(backend, list(permissions) or None),
             PlanningMiddleware(),
             CompactionMiddleware(
-                model, backend, summary_model=summary_model, allow_summary=counting.allow_summary
+                model,
+                backend,
+                summary_model=summary_model,
+                allow_summary=counting.allow_summary,
+                around_summary=metered_summary,
             ),
             TurnMiddleware(),
         ),

@@ -21,9 +21,15 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
+AroundSummary = Callable[[Callable[[], Awaitable[str]], list[AnyMessage]], Awaitable[str | None]]
+"""Writes a summary, given how and of what; None: it is not to be written."""
+
 
 class CompactionMiddleware(SummarizationMiddleware):
-    """Summarises old history; `allow_summary` is asked before the model call that takes."""
+    """Summarises old history; `allow_summary` is asked before the model call that takes.
+
+    `around_summary` makes that call.
+    """
 
     def __init__(
         self,
@@ -32,6 +38,7 @@ class CompactionMiddleware(SummarizationMiddleware):
         *,
         summary_model: BaseChatModel | None = None,
         allow_summary: Callable[[], bool],
+        around_summary: AroundSummary | None = None,
     ) -> None:
         defaults = compute_summarization_defaults(model)
         super().__init__(
@@ -45,6 +52,7 @@ class CompactionMiddleware(SummarizationMiddleware):
             summarizer=summary_model,
         )
         self._allow_summary = allow_summary
+        self._around_summary = around_summary
 
     @property
     def name(self) -> str:
@@ -76,8 +84,17 @@ class CompactionMiddleware(SummarizationMiddleware):
         return super()._create_summary(messages_to_summarize)
 
     async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
-        self._ask()
-        return await super()._acreate_summary(messages_to_summarize)
+        async def write() -> str:
+            self._ask()
+            return await inherited(messages_to_summarize)
+
+        inherited = super()._acreate_summary
+        if self._around_summary is None:
+            return await write()
+        summary = await self._around_summary(write, messages_to_summarize)
+        if summary is None:
+            raise _NoSummaryError
+        return summary
 
     def _ask(self) -> None:
         if not self._allow_summary():
@@ -85,7 +102,7 @@ class CompactionMiddleware(SummarizationMiddleware):
 
 
 class _NoSummaryError(Exception):
-    """The run is at a limit: no summary is written, and the model call that follows is refused."""
+    """No summary is written: the run is at a limit, or nobody pays for it."""
 
 
 class TokenCounter:

@@ -104,6 +104,9 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
             with meter.working():
                 async with clock:
                     response = await handler(request)
+        except GraphBubbleUp:
+            meter.give_back_model_call(place)
+            raise
         except TimeoutError:
             if not clock.expired():
                 raise

@@ -7,6 +7,7 @@ from bathysphere.server import errors
 from bathysphere.server.identity import Identify, once
 from bathysphere.server.routes import (
     assistants,
+    payments,
     protocol,
     runs,
     state,
@@ -26,6 +27,7 @@ ROUTERS = (
     runs.router,
     stateless.router,
     store.router,
+    payments.router,
 )
 
 

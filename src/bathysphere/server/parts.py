@@ -30,10 +30,13 @@ class Instruments:
     metrics: Metrics
     health: Health
     pool: Pool
+    is_paid: bool = False
 
     async def render(self) -> bytes:
-        """The metrics, with the queue as it is now."""
+        """The metrics, with the queue and the ledger as they are now."""
         await self.metrics.look_at_queue(self.pool)
+        if self.is_paid:
+            await self.metrics.look_at_payments(self.pool)
         return self.metrics.render()
 
 
@@ -60,6 +63,7 @@ async def worker_of(services: Services, settings: ServerSettings, metrics: Metri
         clock=services.clock,
         limits=Limits(attempts=settings.run_attempts, run_seconds=settings.run_seconds),
         store=services.store,
+        purse=services.payments.purse if services.payments is not None else None,
     )
     pace = Pace(concurrency=settings.worker_concurrency, drain_seconds=settings.drain_seconds)
     return Worker(

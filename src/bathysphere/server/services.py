@@ -4,6 +4,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from langgraph.store.base import BaseStore
 from langgraph.store.postgres.aio import AsyncPostgresStore
@@ -21,7 +22,11 @@ from bathysphere.engine.queue import Queue
 from bathysphere.engine.runs import Runs
 from bathysphere.engine.schema import alone
 from bathysphere.engine.threads import Threads
+from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.states import States
+
+if TYPE_CHECKING:
+    from bathysphere.server.payments.parts import Payments
 
 _KEEPALIVE = {
     socket.TCP_KEEPIDLE: 5,
@@ -47,6 +52,8 @@ class Services:
     threads: Threads
     states: States
     answers: Answers
+    payments: "Payments | None" = None
+    """Prepaid use; None: nothing is paid for."""
 
 
 @asynccontextmanager
@@ -56,6 +63,7 @@ async def open_services(
     graphs: Graphs,
     redis_url: str | None = None,
     clock: Clock | None = None,
+    payments: PaymentSettings | None = None,
 ) -> AsyncIterator[Services]:
     """Open everything; without Redis the events live in this process.
 
@@ -72,6 +80,7 @@ async def open_services(
             events = await stack.enter_async_context(RedisEventLog(redis, clock=clock))
         queue = Queue(pool, database=database, clock=clock)
         await queue.open()
+        paid = await stack.enter_async_context(_payments(payments, pool, clock))
         runs = Runs(pool, queue)
         threads = Threads(pool, events)
         yield Services(
@@ -86,7 +95,21 @@ async def open_services(
             threads=threads,
             states=States(pool, threads, graphs),
             answers=Answers(pool, runs=runs, graphs=graphs),
+            payments=paid,
         )
+
+
+@asynccontextmanager
+async def _payments(
+    settings: PaymentSettings | None, pool: Pool, clock: Clock
+) -> AsyncIterator["Payments | None"]:
+    if settings is None or not settings.is_on:
+        yield None
+        return
+    from bathysphere.server.payments.parts import open_payments  # needs an extra of its own
+
+    async with open_payments(settings, pool=pool, clock=clock) as payments:
+        yield payments
 
 
 def open_redis(url: str) -> Redis:

@@ -33,6 +33,7 @@ from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import TracedRuns
 from bathysphere.server.parts import Instruments, redis_of, tracing_of, worker_of
+from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.services import Services, open_services
 from bathysphere.server.settings import ServerSettings
 
@@ -51,15 +52,21 @@ OnReady = Callable[[Ready], None]
 
 
 async def serve(
-    settings: ServerSettings, *, graphs: Graphs, works: bool, on_ready: OnReady
+    settings: ServerSettings,
+    *,
+    graphs: Graphs,
+    works: bool,
+    on_ready: OnReady,
+    payments: PaymentSettings | None = None,
 ) -> None:
     """Answer until a signal comes; with `works` also do the runs."""
+    settings = _calling_the_mint(settings, payments)
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(_closing(listen(settings.host, settings.port)))
         url = url_of(listening)
         await stack.enter_async_context(tracing_of(settings, "bathysphere-api"))
         database = await stack.enter_async_context(_database(settings, url=url, works=works))
-        services, instruments = await _open(stack, settings, database, graphs)
+        services, instruments = await _open(stack, settings, database, graphs, payments)
         app = await _app(stack, settings, services, instruments)
         front = listener(
             app,
@@ -69,17 +76,27 @@ async def serve(
         worker = await worker_of(services, settings, instruments.metrics) if works else None
         process = _Process(settings, instruments.health, worker)
         process.answer(front, listening)
+        if works and services.payments is not None:
+            process.beside(services.payments.sweep())
         await process.run(stack, instruments, on_ready, url=url)
 
 
-async def work(settings: ServerSettings, *, graphs: Graphs, on_ready: OnReady) -> None:
+async def work(
+    settings: ServerSettings,
+    *,
+    graphs: Graphs,
+    on_ready: OnReady,
+    payments: PaymentSettings | None = None,
+) -> None:
     """Do runs until a signal comes."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(tracing_of(settings, "bathysphere-worker"))
         database = await stack.enter_async_context(_database(settings, url="", works=True))
-        services, instruments = await _open(stack, settings, database, graphs)
+        services, instruments = await _open(stack, settings, database, graphs, payments)
         worker = await worker_of(services, settings, instruments.metrics)
         process = _Process(settings, instruments.health, worker)
+        if services.payments is not None:
+            process.beside(services.payments.sweep())
         await process.run(stack, instruments, on_ready)
 
 
@@ -92,12 +109,17 @@ class _Process:
         self._worker = worker
         self._fronts: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._beside: list[asyncio.Task[None]] = []
         self._working: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
 
     def answer(self, front: Listener, listening: socket.socket) -> None:
         self._fronts.append(front)
         self._spawn(front.serve(sockets=[listening]))
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something for as long as the process lives; it may be stopped at any point."""
+        self._beside.append(self._spawn(work))
 
     async def run(
         self,
@@ -142,6 +164,11 @@ class _Process:
 
     async def _leave(self) -> None:
         self._health.leave()
+        for task in self._beside:
+            task.cancel()
+            self._tasks.remove(task)
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
         await asyncio.wait(self._tasks, timeout=self._settings.stop_delay_seconds)
         if self._worker is not None and self._working is not None:
             self._worker.drain()
@@ -190,16 +217,35 @@ async def _database(settings: ServerSettings, *, url: str, works: bool) -> Async
 
 
 async def _open(
-    stack: AsyncExitStack, settings: ServerSettings, database: Database, graphs: Graphs
+    stack: AsyncExitStack,
+    settings: ServerSettings,
+    database: Database,
+    graphs: Graphs,
+    payments: PaymentSettings | None,
 ) -> tuple[Services, Instruments]:
     services = await stack.enter_async_context(
-        open_services(database=database, graphs=graphs, redis_url=secret(settings.redis_url))
+        open_services(
+            database=database,
+            graphs=graphs,
+            redis_url=secret(settings.redis_url),
+            payments=payments,
+        )
     )
     if settings.otel_endpoint is not None:
         services = _traced(services)
     redis = await stack.enter_async_context(redis_of(settings))
     health = Health(services.pool, redis)
-    return services, Instruments(metrics=Metrics(), health=health, pool=services.pool)
+    is_paid = services.payments is not None
+    return services, Instruments(
+        metrics=Metrics(), health=health, pool=services.pool, is_paid=is_paid
+    )
+
+
+def _calling_the_mint(settings: ServerSettings, payments: PaymentSettings | None) -> ServerSettings:
+    """The web app's wallet speaks to the mint itself, so its page must be allowed to."""
+    if payments is None or not payments.is_on:
+        return settings
+    return settings.model_copy(update={"csp_connect": (*settings.csp_connect, payments.origin)})
 
 
 def _traced(services: Services) -> Services:

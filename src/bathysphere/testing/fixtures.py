@@ -1,6 +1,6 @@
-"""Pytest fixtures: a scripted model server and a small real model.
+"""Pytest fixtures: a scripted model server, a small real model and real mints.
 
-Load them with `pytest_plugins = ["bathysphere.testing.fixtures"]` in the top `conftest.py`. Both
+Load them with `pytest_plugins = ["bathysphere.testing.fixtures"]` in the top `conftest.py`. They
 start on first use, once for the whole run, and are stopped at its end.
 """
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from bathysphere.testing.mint import LocalMint
 from bathysphere.testing.model_server import ModelServer
 from bathysphere.testing.small_model import SmallModel
 
@@ -31,3 +32,39 @@ def small_model() -> Iterator[SmallModel]:
     """The small real model, running; its weights are fetched when they are missing."""
     with SmallModel() as model:
         yield model
+
+
+@pytest.fixture(scope="session")
+def fee_mint() -> Iterator[LocalMint]:
+    """A mint that takes a fee of 100 ppk, for sat and usd. Shared: do not stop or rotate it."""
+    with LocalMint(seed="a mint with fees", fee_ppk=100, usd=True) as mint:
+        yield mint
+
+
+@pytest.fixture(scope="session")
+def free_mint() -> Iterator[LocalMint]:
+    """A mint that takes no fee. Shared: do not stop or rotate it."""
+    with LocalMint(seed="a mint without fees") as mint:
+        yield mint
+
+
+@pytest.fixture(scope="session")
+def evil_mint() -> Iterator[LocalMint]:
+    """A mint of somebody else: what it signs is not money here. Shared."""
+    with LocalMint(seed="a mint of somebody else", fee_ppk=100) as mint:
+        yield mint
+
+
+@pytest.fixture(scope="session")
+def running_broken_mint() -> Iterator[LocalMint]:
+    """The mint that tests break; they ask for `broken_mint`."""
+    with LocalMint(seed="a mint to be broken", fee_ppk=100) as mint:
+        yield mint
+
+
+@pytest.fixture
+def broken_mint(running_broken_mint: LocalMint) -> LocalMint:
+    """A mint that may be killed, frozen and rotated; it runs again for the next test."""
+    if running_broken_mint.pid is None:
+        running_broken_mint.start()
+    return running_broken_mint

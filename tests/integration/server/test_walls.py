@@ -9,17 +9,22 @@ import httpx
 import psycopg
 import pytest
 from langgraph.graph import START, StateGraph
+from pydantic import SecretStr
 
 from bathysphere.engine.database import Database
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Owner
 from bathysphere.engine.schema import migrate
 from bathysphere.server.app import ROUTERS, create_app
+from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.services import open_services
 
 pytestmark = pytest.mark.services
 POSTGRES = "postgresql://root@127.0.0.1:5432"
 SECRET = "the-secret-of-alice"
+KEY = "02" + "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+# Nobody answers there: what must be refused is refused without asking a mint.
+PAID = PaymentSettings(mint="http://127.0.0.1:9", secret=SecretStr("s" * 32))
 
 
 class State(TypedDict, total=False):
@@ -77,6 +82,11 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/threads/{thread_id}/runs/{run_id}/cancel"): {},
     ("GET", "/threads/{thread_id}/runs/{run_id}/join"): {},
     ("GET", "/threads/{thread_id}/runs/{run_id}/stream"): {},
+    ("POST", "/threads/{thread_id}/payments"): {"json": {"refund_key": KEY}},
+    ("GET", "/threads/{thread_id}/payments"): {},
+    ("POST", "/threads/{thread_id}/payments/deposit"): {},
+    ("POST", "/threads/{thread_id}/payments/close"): {},
+    ("GET", "/threads/{thread_id}/payments/refunds"): {},
     ("POST", "/runs/cancel"): {"json": {"thread_id": "{thread_id}", "run_ids": ["{run_id}"]}},
 }
 # Asked: the request asks for what the caller has. Nothing of alice's may be in the answer.
@@ -96,6 +106,7 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
 OPEN = {
     ("GET", "/ok"),
     ("GET", "/info"),
+    ("GET", "/payments"),
     ("POST", "/assistants/search"),
     ("POST", "/assistants/count"),
     ("GET", "/assistants/{assistant}"),
@@ -153,11 +164,15 @@ class Town:
         self.ids["checkpoint_id"] = state.json().get("checkpoint_id") or secrets.token_hex(16)
         item = {"namespace": ["notes"], "key": "k", "value": {"text": SECRET}}
         assert (await self.call("alice", "PUT", "/store/items", json=item)).status_code < 300
+        account = {"refund_key": KEY}
+        opened = await self.call("alice", "POST", f"{place}/payments", json=account)
+        assert opened.status_code == 200, opened.text
 
     async def belongings(self):
         """Everything alice has, as the database knows it."""
         async with self.services.pool.connection() as connection:
             tables = ["engine.threads", "engine.runs", "checkpoints", "store"]
+            tables.append("payments.sessions")
             rows = {}
             for table in tables:
                 cursor = await connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
@@ -167,7 +182,8 @@ class Town:
 
 @pytest.fixture
 async def town(database):
-    async with open_services(database=database, graphs=Graphs({"plain": graph})) as services:
+    graphs = Graphs({"plain": graph})
+    async with open_services(database=database, graphs=graphs, payments=PAID) as services:
         town = Town(create_app(services=services, identify=identify), services)
         await town.furnish()
         yield town

@@ -78,6 +78,7 @@ def test_the_order_of_the_default_stack_is_this(monkeypatch):
         "AnthropicPromptCachingMiddleware",
         "FailuresMiddleware",
         "LimitsMiddleware",
+        "PaymentsMiddleware",
         "EffectsMiddleware",
         "ContentMiddleware",
     ]

@@ -74,6 +74,14 @@ def test_an_error_within_a_message_is_named_and_not_quoted(lines):
     assert "no route to host" in lines().format(away)
 
 
+@pytest.mark.parametrize("lines", [JsonLines(contents=True), TextLines(contents=True)])
+def test_e_cash_is_never_logged_even_where_contents_are(lines):
+    token = "cashuBo2FteBtodHRwczovL21pbnQuZXhhbXBsZQ-_=="
+    line = lines.format(record(f"took {token}", error=ValueError(f"bad {token}")))
+    assert "took cashu…" in line
+    assert "o2Fte" not in line
+
+
 def test_a_line_end_in_a_message_does_not_make_a_second_line():
     line = JsonLines().format(record('a\n{"level":"forged"}'))
     assert len(line.splitlines()) == 1

@@ -1,7 +1,6 @@
 """Whether this process can do its work: what load balancers and operators ask."""
 
 import asyncio
-from importlib.resources import files
 
 import psycopg
 from psycopg_pool import PoolTimeout
@@ -9,6 +8,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from bathysphere.engine.database import Pool
+from bathysphere.engine.schema import scripts
 
 
 class Health:
@@ -42,9 +42,7 @@ class Health:
             return {"database": "ok", "migrations": "missing"}
         except (psycopg.Error, PoolTimeout, TimeoutError):
             return {"database": "away"}
-        folder = files("bathysphere.engine").joinpath("migrations")
-        needed = {file.name for file in folder.iterdir() if file.name.endswith(".sql")}
-        is_current = needed <= {row["name"] for row in rows}
+        is_current = scripts().keys() <= {row["name"] for row in rows}
         return {"database": "ok", "migrations": "ok" if is_current else "missing"}
 
     async def _ping(self, redis: Redis) -> str:

@@ -7,6 +7,7 @@ for contents.
 
 import contextlib
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,9 @@ from bathysphere.core.errors import BathysphereError
 from bathysphere.server.settings import LogFormat, LogLevel
 
 _bound: ContextVar[Mapping[str, str]] = ContextVar("bathysphere_log_fields", default={})  # noqa: B039  # never changed in place
+_TOKENS = re.compile(r"cashu[AB][\w=-]{8,}")
+_HIDDEN = "cashu…"
+"""E-cash is money for whoever reads it; ours is locked, what somebody pastes may not be."""
 _PLAIN_ERRORS = (BathysphereError, OSError, psycopg.OperationalError)
 _QUIET = (
     "httpx",
@@ -84,7 +88,8 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = _described(record.exc_info[1], contents=self._contents)
-        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        written = orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return _TOKENS.sub(_HIDDEN, written)
 
 
 class TextLines(logging.Formatter):
@@ -108,7 +113,7 @@ class TextLines(logging.Formatter):
             described = _described(error, contents=self._contents)
             line += f"\n  {described['kind']} at {', '.join(described['at'][-3:])}"
             line += f": {described['text']}" if "text" in described else ""
-        return line
+        return _TOKENS.sub(_HIDDEN, line)
 
 
 def _message(record: logging.LogRecord, *, contents: bool) -> str:

@@ -69,6 +69,29 @@ class Metrics:
             "bathysphere_workers", "Workers heard of in the last minute.", registry=self.registry
         )
 
+        self.payment_sessions = Gauge(
+            "bathysphere_payments_sessions",
+            "Payment sessions that are not closed.",
+            ["status"],
+            registry=self.registry,
+        )
+        self.payment_sats = Gauge(
+            "bathysphere_payments_sats",
+            "Sats by account of the ledger: held for people, in the vault, stuck, lost.",
+            ["account"],
+            registry=self.registry,
+        )
+        self.payment_refunds = Gauge(
+            "bathysphere_payments_refunds_unclaimed",
+            "Refunds that nobody is known to have taken.",
+            registry=self.registry,
+        )
+        self.payment_imbalance = Gauge(
+            "bathysphere_payments_imbalance_sats",
+            "What the last audit found to be wrong; anything but 0 is an alarm.",
+            registry=self.registry,
+        )
+
     def render(self) -> bytes:
         """All figures, as Prometheus reads them."""
         return generate_latest(self.registry)
@@ -92,6 +115,27 @@ class Metrics:
         self.oldest_waiting.set(found["pending"]["oldest"] if "pending" in found else 0)
         self.workers.set(workers["count"] if workers is not None else 0)
 
+    async def look_at_payments(self, pool: Pool, *, seconds: float = 5) -> None:
+        """Bring the ledger's figures up to date; those of a database that is away are NaN."""
+        from bathysphere.payments.ledger.audit import audit  # only where payment is on
+
+        try:
+            async with asyncio.timeout(seconds), pool.connection() as connection:
+                rows = await (await connection.execute(_SESSIONS)).fetchall()
+                refunds = await (await connection.execute(_UNCLAIMED)).fetchone()
+            async with asyncio.timeout(seconds):
+                books = await audit(pool)
+        except (psycopg.Error, PoolTimeout, TimeoutError):
+            self.payment_imbalance.set(float("nan"))
+            return
+        sessions = {row["status"]: row["count"] for row in rows}
+        for status in ("open", "closing"):
+            self.payment_sessions.labels(status).set(sessions.get(status, 0))
+        for account in ("held", "vault", "stuck", "lost", "spent"):
+            self.payment_sats.labels(account).set(getattr(books, account))
+        self.payment_refunds.set(refunds["count"] if refunds is not None else 0)
+        self.payment_imbalance.set(books.imbalance)
+
 
 _RUNS = """
 SELECT status, count(*) AS count, extract(epoch FROM now() - min(created_at))::float AS oldest
@@ -101,3 +145,7 @@ _WORKERS = """
 SELECT count(*) AS count FROM procrastinate_workers
  WHERE last_heartbeat > now() - interval '1 minute'
 """
+_SESSIONS = """
+SELECT status, count(*) AS count FROM payments.sessions WHERE status <> 'closed' GROUP BY status
+"""
+_UNCLAIMED = "SELECT count(*) AS count FROM payments.refunds WHERE status <> 'claimed'"

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Header
 from starlette.responses import Response
 
+from bathysphere.core.errors import CallerError
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
 from bathysphere.engine.records import Owner
 from bathysphere.server.deps import CurrentOwner, ServicesDep, ThreadId
@@ -127,6 +128,7 @@ async def copy(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) 
 
 
 async def _delete(services: Services, thread_id: UUID, owner: Owner) -> None:
+    await _close_account(services, thread_id, owner)
     for run in await services.runs.of_thread(thread_id, owner=owner, limit=10_000):
         if not run.is_over:
             await services.runs.cancel(run.run_id, owner=owner)
@@ -138,6 +140,13 @@ async def _delete(services: Services, thread_id: UUID, owner: Owner) -> None:
         else:
             return
     await services.threads.delete(thread_id, owner=owner)
+
+
+async def _close_account(services: Services, thread_id: UUID, owner: Owner) -> None:
+    """What was paid in and not spent goes back."""
+    if services.payments is not None:
+        with contextlib.suppress(CallerError):
+            await services.payments.close(str(thread_id), owner)
 
 
 def _refuse_values(body: ThreadCount) -> None:

@@ -1,0 +1,46 @@
+"""Secrets at rest: AES-256-GCM under a key made from the operator's payments secret.
+
+Each value is bound to its place (table and row), so that a value moved to another row is refused.
+"""
+
+import hashlib
+import hmac
+import secrets
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from bathysphere.payments.ledger.errors import Unsealable
+
+_VERSION = b"\x01"
+_NONCE = 12
+_LABEL = b"bathysphere payments at rest 1"
+
+
+class Sealer:
+    """Seals and opens what the database may only keep encrypted."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._cipher = AESGCM(hmac.new(secret, _LABEL, hashlib.sha256).digest())
+
+    def seal(self, place: str, plain: bytes) -> bytes:
+        """Encrypt a value for its place."""
+        nonce = secrets.token_bytes(_NONCE)
+        return _VERSION + nonce + self._cipher.encrypt(nonce, plain, place.encode())
+
+    def open(self, place: str, sealed: bytes) -> bytes:
+        """Decrypt a value of this place.
+
+        Raises:
+            Unsealable: It was sealed under another secret, for another place, or changed.
+        """
+        nonce, rest = sealed[1 : 1 + _NONCE], sealed[1 + _NONCE :]
+        try:
+            if sealed[:1] != _VERSION or len(nonce) != _NONCE:
+                raise InvalidTag
+            return self._cipher.decrypt(nonce, rest, place.encode())
+        except InvalidTag as error:
+            raise Unsealable(
+                f"{place} cannot be decrypted",
+                hint="BATHYSPHERE_PAYMENTS_SECRET must be the one the database was written with",
+            ) from error

@@ -1,0 +1,352 @@
+"""Settling: from a session that closes to swaps, and from the mint's answers to money.
+
+A swap is written down before it is posted, and never changed: whoever finds it posts the same. It
+is worked on under a lease, so no row is locked while a mint is asked. Each ending is one
+transaction that does nothing when another worker was first.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from bathysphere.core.clock import Clock
+from bathysphere.core.ids import new_id
+from bathysphere.payments.ledger.accounts import post
+from bathysphere.payments.ledger.records import (
+    Connection,
+    Pool,
+    Prepare,
+    Proof,
+    RefundToken,
+    Session,
+    Swap,
+    ToSettle,
+)
+from bathysphere.payments.ledger.sealing import Sealer
+
+
+class Settling:
+    """The swaps of all sessions."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        sealer: Sealer,
+        clock: Clock,
+        grace: timedelta = timedelta(minutes=15),
+    ) -> None:
+        self._pool = pool
+        self._sealer = sealer
+        self._clock = clock
+        self._grace = grace
+
+    # ── from a session to swaps ──
+
+    async def closing(self, *, limit: int = 100) -> list[str]:
+        """Sessions that close and are not frozen yet."""
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT session_id FROM payments.sessions"
+                " WHERE status = 'closing' AND frozen_at IS NULL ORDER BY closing_at LIMIT %s",
+                (limit,),
+            )
+            return [row["session_id"] for row in await cursor.fetchall()]
+
+    async def freeze(self, session_id: str, prepare: Prepare) -> bool:
+        """Fix what was spent and what goes back, and write every swap down.
+
+        False while a model call is under way. One that nobody finished within the grace is voided:
+        its answer was not delivered, and can no longer be.
+        """
+        async with self._pool.connection() as connection, connection.transaction():
+            session = await self._lock(connection, session_id)
+            if session is None or session.status != "closing" or session.is_frozen:
+                return True
+            if not await self._end_charges(connection, session):
+                return False
+            now = self._clock.now()
+            row = await (
+                await connection.execute(
+                    "UPDATE payments.sessions SET refunded = credited - spent, frozen_at = %s"
+                    " WHERE session_id = %s RETURNING *",
+                    (now, session_id),
+                )
+            ).fetchone()
+            frozen = Session.from_row(row or {})
+            await post(connection, session_id, "close", session_id, "balance", "due",
+                       frozen.refunded, now)  # fmt: skip
+            await self._allocate(connection, frozen, prepare, now)
+            await _close_if_settled(connection, session_id, now)
+            return True
+
+    async def _lock(self, connection: Connection, session_id: str) -> Session | None:
+        row = await (
+            await connection.execute(
+                "SELECT * FROM payments.sessions WHERE session_id = %s FOR NO KEY UPDATE",
+                (session_id,),
+            )
+        ).fetchone()
+        return Session.from_row(row) if row is not None else None
+
+    async def _end_charges(self, connection: Connection, session: Session) -> bool:
+        now = self._clock.now()
+        rows = await (
+            await connection.execute(
+                "SELECT thread_id, key, charged_at FROM payments.charges"
+                " WHERE session_id = %s AND status = 'captured'",
+                (session.session_id,),
+            )
+        ).fetchall()
+        if any(row["charged_at"] > now - self._grace for row in rows):
+            return False
+        for row in rows:
+            await connection.execute(
+                "SELECT payments.void(%s, %s, %s)", (row["thread_id"], row["key"], now)
+            )
+        return True
+
+    async def _allocate(
+        self, connection: Connection, session: Session, prepare: Prepare, now: datetime
+    ) -> None:
+        """What was spent comes out of the oldest deposits first."""
+        left = session.spent
+        deposits = await (
+            await connection.execute(
+                "SELECT * FROM payments.deposits WHERE session_id = %s ORDER BY seq",
+                (session.session_id,),
+            )
+        ).fetchall()
+        for deposit in deposits:
+            consumed = min(left, deposit["credited"])
+            left -= consumed
+            await connection.execute(
+                "UPDATE payments.deposits SET consumed = %s, status = 'settling'"
+                " WHERE deposit_id = %s",
+                (consumed, deposit["deposit_id"]),
+            )
+            await self._write_swap(
+                connection, session, {**deposit, "consumed": consumed}, 1, prepare, now
+            )
+
+    async def _write_swap(
+        self,
+        connection: Connection,
+        session: Session,
+        deposit: dict[str, Any],
+        attempt: int,
+        prepare: Prepare,
+        now: datetime,
+    ) -> None:
+        swap_id = new_id("swap")
+        rows = await (
+            await connection.execute(
+                "SELECT y, amount, proof FROM payments.proofs WHERE deposit_id = %s ORDER BY y",
+                (deposit["deposit_id"],),
+            )
+        ).fetchall()
+        proofs = [
+            Proof(r["y"], r["amount"], self._sealer.open(f"proofs/{r['y']}", r["proof"]))
+            for r in rows
+        ]
+        refund = deposit["credited"] - deposit["consumed"]
+        prepared = prepare(
+            ToSettle(
+                swap_id=swap_id,
+                attempt=attempt,
+                session_id=session.session_id,
+                deposit_id=deposit["deposit_id"],
+                refund_pubkey=session.refund_pubkey,
+                earn=deposit["consumed"],
+                refund=refund,
+                fee=deposit["fee"],
+                proofs=tuple(proofs),
+            )
+        )
+        await connection.execute(
+            "INSERT INTO payments.swaps (swap_id, deposit_id, attempt, body, outputs, earn, refund,"
+            " fee, due_at, made_at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            (
+                swap_id,
+                deposit["deposit_id"],
+                attempt,
+                self._sealer.seal(f"swaps/{swap_id}/body", prepared.body),
+                self._sealer.seal(f"swaps/{swap_id}/outputs", prepared.outputs),
+                deposit["consumed"],
+                refund,
+                deposit["fee"],
+                now,
+                now,
+            ),
+        )
+
+    # ── working on swaps ──
+
+    async def take(self, *, limit: int = 10, lease: timedelta = timedelta(minutes=1)) -> list[Swap]:
+        """Lease swaps that are due; their `tries` counts this one."""
+        now, token = self._clock.now(), new_id("lease")
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(
+                _TAKE, {"now": now, "till": now + lease, "lease": token, "limit": limit}
+            )
+            return [self._swap(row, token) for row in await cursor.fetchall()]
+
+    def _swap(self, row: dict[str, Any], lease: str) -> Swap:
+        place = f"swaps/{row['swap_id']}"
+        names = (
+            "swap_id", "attempt", "status", "session_id", "deposit_id", "refund_pubkey",
+            "earn", "refund", "fee", "tries", "locktime", "pending_at",
+        )  # fmt: skip
+        return Swap(
+            body=self._sealer.open(f"{place}/body", row["body"]),
+            outputs=self._sealer.open(f"{place}/outputs", row["outputs"]),
+            lease=lease,
+            **{name: row[name] for name in names},
+        )
+
+    async def put_off(
+        self, swap: Swap, error: str, *, after: timedelta, is_pending: bool = False
+    ) -> None:
+        """Nothing is known yet: look again later."""
+        now = self._clock.now()
+        async with self._pool.connection() as connection:
+            await connection.execute(
+                "UPDATE payments.swaps SET last_error = %s, due_at = %s, leased_by = NULL,"
+                " leased_till = NULL,"
+                " pending_at = CASE WHEN %s THEN coalesce(pending_at, %s) END"
+                " WHERE swap_id = %s AND leased_by = %s",
+                (error[:500], now + after, is_pending, now, swap.swap_id, swap.lease),
+            )
+
+    async def stuck(self, swap: Swap, error: str, *, look_again: timedelta) -> bool:
+        """The mint neither does nor refuses it: an alarm; it is still looked at now and then."""
+        now = self._clock.now()
+        async with self._pool.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "UPDATE payments.swaps SET status = 'stuck', last_error = %s, due_at = %s,"
+                    " leased_by = NULL, leased_till = NULL"
+                    " WHERE swap_id = %s AND status IN ('prepared', 'stuck') RETURNING 1",
+                    (error[:500], now + look_again, swap.swap_id),
+                )
+            ).fetchone()
+        return row is not None
+
+    async def supersede(self, swap: Swap, prepare: Prepare, error: str) -> bool:
+        """The mint refused for good and holds nothing of it: write a new attempt down."""
+        now = self._clock.now()
+        async with self._pool.connection() as connection, connection.transaction():
+            deposit = await self._end(connection, swap, "superseded", error, now)
+            if deposit is None:
+                return False
+            session = await self._lock(connection, swap.session_id)
+            assert session is not None  # noqa: S101  # a swap's session is never deleted
+            await self._write_swap(connection, session, deposit, swap.attempt + 1, prepare, now)
+            return True
+
+    async def done(self, swap: Swap, earned: Sequence[Proof], refund: RefundToken | None) -> bool:
+        """The mint did it: keep what was earned, make the refund ready."""
+        if sum(proof.amount for proof in earned) != swap.earn or (refund is None) != (
+            swap.refund == 0
+        ):
+            raise ValueError(f"swap {swap.swap_id} did not give what was asked for")
+        now = self._clock.now()
+        async with self._pool.connection() as connection, connection.transaction():
+            if await self._end(connection, swap, "done", None, now) is None:
+                return False
+            for proof in earned:
+                await connection.execute(
+                    "INSERT INTO payments.vault (y, swap_id, amount, proof)"
+                    " VALUES (%s, %s, %s, %s)",
+                    (proof.y, swap.swap_id, proof.amount,
+                     self._sealer.seal(f"vault/{proof.y}", proof.data)),
+                )  # fmt: skip
+            if refund is not None:
+                await connection.execute(
+                    "INSERT INTO payments.refunds"
+                    " (refund_id, session_id, swap_id, amount, token, ys, made_at)"
+                    " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                    (new_id("refund"), swap.session_id, swap.swap_id, swap.refund,
+                     refund.token, list(refund.ys), now),
+                )  # fmt: skip
+            for debit, credit, amount in (
+                ("vault", "mint", swap.earn),
+                ("due", "mint", swap.refund),
+                ("fees", "mint", swap.fee),
+            ):
+                await post(connection, swap.session_id, "settle", swap.swap_id, debit, credit,
+                           amount, now)  # fmt: skip
+            await self._settle(connection, swap, "settled", now)
+            return True
+
+    async def lost(self, swap: Swap, error: str) -> bool:
+        """The person took the deposit back after its locktime: what was earned of it is lost."""
+        now = self._clock.now()
+        async with self._pool.connection() as connection, connection.transaction():
+            if await self._end(connection, swap, "lost", error, now) is None:
+                return False
+            face = swap.earn + swap.refund + swap.fee
+            for debit, credit, amount in (
+                ("lost", "mint", face),
+                ("due", "lost", swap.refund),  # they have it already
+                ("fees", "lost", swap.fee),  # the mint never took it from us
+            ):
+                await post(connection, swap.session_id, "loss", swap.swap_id, debit, credit,
+                           amount, now)  # fmt: skip
+            await self._settle(connection, swap, "lost", now)
+            return True
+
+    async def _end(
+        self, connection: Connection, swap: Swap, status: str, error: str | None, now: datetime
+    ) -> dict[str, Any] | None:
+        """End the swap; its deposit, or nothing when somebody else has ended it."""
+        # The session first, as everybody locks it: the other way round two workers could wait
+        # for each other.
+        await self._lock(connection, swap.session_id)
+        row = await (
+            await connection.execute(
+                "UPDATE payments.swaps SET status = %s, last_error = %s, ended_at = %s,"
+                " leased_by = NULL, leased_till = NULL"
+                " WHERE swap_id = %s AND status IN ('prepared', 'stuck') RETURNING deposit_id",
+                (status, error and error[:500], now, swap.swap_id),
+            )
+        ).fetchone()
+        if row is None:
+            return None
+        return await (
+            await connection.execute(
+                "SELECT * FROM payments.deposits WHERE deposit_id = %s", (row["deposit_id"],)
+            )
+        ).fetchone()
+
+    async def _settle(self, connection: Connection, swap: Swap, status: str, now: datetime) -> None:
+        await connection.execute(
+            "UPDATE payments.deposits SET status = %s WHERE deposit_id = %s",
+            (status, swap.deposit_id),
+        )
+        await _close_if_settled(connection, swap.session_id, now)
+
+
+async def _close_if_settled(connection: Connection, session_id: str, now: datetime) -> None:
+    await connection.execute(
+        "UPDATE payments.sessions SET status = 'closed', closed_at = %s"
+        " WHERE session_id = %s AND status = 'closing' AND NOT EXISTS (SELECT FROM"
+        " payments.deposits WHERE session_id = %s AND status IN ('accepted', 'settling'))",
+        (now, session_id, session_id),
+    )
+
+
+_TAKE = """
+WITH taken AS (
+    UPDATE payments.swaps SET leased_by = %(lease)s, leased_till = %(till)s, tries = tries + 1
+     WHERE swap_id IN (
+        SELECT swap_id FROM payments.swaps
+         WHERE status IN ('prepared', 'stuck') AND due_at <= %(now)s
+           AND (leased_till IS NULL OR leased_till <= %(now)s)
+         ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+    RETURNING *
+)
+SELECT taken.*, deposit.session_id, deposit.locktime, session.refund_pubkey
+  FROM taken JOIN payments.deposits deposit USING (deposit_id)
+             JOIN payments.sessions session USING (session_id)
+"""

@@ -1,0 +1,263 @@
+"""Lives of a paid thread, each forked from a process that has imported everything, to be killed.
+
+Reads one JSON request a line: `{"live": {…}}` forks a life and answers with its pid, `{"wait":
+pid}` with its exit code, or `running`. Ends when its input does. A life takes its thread up
+wherever the last one left it: deposits, runs, closes, settles, collects. It kills itself where it
+is told to.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import pickle
+import signal
+import sys
+from collections import Counter
+from datetime import timedelta
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "payments"))
+
+import psycopg
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.types import Command
+from paid_town import answer, look
+from payments_schedules import Death
+from psycopg_pool import PoolTimeout
+
+from bathysphere.core.clock import SystemClock
+from bathysphere.core.errors import UpstreamError
+from bathysphere.engine.database import Database, Pool, open_pool
+from bathysphere.harness.build import build
+from bathysphere.harness.spec import AgentSpec, SubagentSpec
+from bathysphere.payments.deposits import Deposits
+from bathysphere.payments.ledger.accounts import Accounts
+from bathysphere.payments.ledger.records import Payer
+from bathysphere.payments.ledger.refunds import Refunds
+from bathysphere.payments.ledger.sealing import Sealer
+from bathysphere.payments.ledger.settling import Settling
+from bathysphere.payments.mint import KeysetBook, MintClient
+from bathysphere.payments.nuts.keysets import Keysets
+from bathysphere.payments.pricing import Price
+from bathysphere.payments.session_keys import SessionKeys
+from bathysphere.payments.settlement import Patience, Settlement
+from bathysphere.payments.till import Terms, Till
+from bathysphere.testing import ScriptedChatModel, fails
+
+PRICE = 10
+PAYER = Payer(tenant="campaign", user="payer")
+MASTER = b"the master secret of the campaign"
+NEEDS_MONEY, FELL, FAILED = 10, 11, 12
+PATIENCE = Patience(
+    lease=timedelta(seconds=4),
+    first_wait=timedelta(milliseconds=100),
+    longest_wait=timedelta(milliseconds=500),
+)
+GRACE = timedelta(seconds=2)
+
+
+class Reaper:
+    """Knows where this process is to die."""
+
+    def __init__(self, death: Death | None) -> None:
+        self.death = death
+        self.came: Counter[str] = Counter()
+
+    def at(self, side: str, point: str) -> None:
+        self.came[f"{side} {point}"] += 1
+        death = self.death
+        is_here = death and (side, point) == (death.side, death.point)
+        if is_here and self.came[f"{side} {point}"] == death.nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def mortal(self, thing: Any, **points: str) -> Any:
+        """The thing, with some of its methods watched."""
+        for method, point in points.items():
+            setattr(thing, method, self._watched(getattr(thing, method), point))
+        return thing
+
+    def _watched(self, method: Any, point: str) -> Any:
+        @wraps(method)
+        async def watched(*args: Any, **named: Any) -> Any:
+            self.at("before", point)
+            result = await method(*args, **named)
+            self.at("after", point)
+            return result
+
+        return watched
+
+
+class Parts:
+    """The till and settlement of one process, over one pool."""
+
+    def __init__(
+        self, pool: Pool, mint_url: str, reaper: Reaper, keysets: Keysets | None = None
+    ) -> None:
+        clock, sealer, keys = SystemClock(), Sealer(MASTER), SessionKeys(MASTER)
+        mint = reaper.mortal(MintClient(mint_url, timeout=1.5), swap="swap", restore="restore")
+        book = self.book = KeysetBook(mint, clock)
+        book._known = keysets  # as a server has them that runs for longer than a life
+        self.mint = mint
+        self.accounts = reaper.mortal(
+            Accounts(pool, sealer=sealer, clock=clock),
+            open="open", deposit="deposit", charge="charge", complete="complete", void="void",
+            begin_close="close",
+        )  # fmt: skip
+        self.refunds = reaper.mortal(Refunds(pool, clock=clock), deliver="deliver")
+        self.settling = reaper.mortal(
+            Settling(pool, sealer=sealer, clock=clock, grace=GRACE),
+            freeze="freeze", take="take", done="done",
+        )  # fmt: skip
+        self.settlement = Settlement(
+            accounts=self.accounts, swaps=self.settling, refunds=self.refunds, mint=mint,
+            book=book, keys=keys, clock=clock, unit="sat", patience=PATIENCE,
+        )  # fmt: skip
+        terms = Terms(mint_url=mint_url, unit="sat", price=Price(step=PRICE), topup=64)
+        self.till = Till(
+            terms=terms, accounts=self.accounts, refunds=self.refunds,
+            deposits=Deposits(book, clock), keys=keys,
+        )  # fmt: skip
+
+
+MODEL_POINTS: dict[str, Any] = {"reaper": None, "fails_first": False, "failed": set()}
+
+
+def rule(messages: list[Any]) -> Any:
+    """The scripted model of every life; which reaper watches it is known after the fork."""
+    reaper = MODEL_POINTS["reaper"]
+    reaper.at("before", "model")
+    turn = answer(messages)
+    made = sum(m.type == "ai" for m in messages)
+    if MODEL_POINTS["fails_first"] and made % 2 and made not in MODEL_POINTS["failed"]:
+        MODEL_POINTS["failed"].add(made)
+        turn = fails(ConnectionError("the provider hung up"))
+    reaper.at("after", "model")
+    return turn
+
+
+def make_graph() -> Any:
+    worker = SubagentSpec(name="worker", description="Works.")
+    spec = AgentSpec(
+        name="paid", model=ScriptedChatModel(answer=rule), tools=(look,), subagents=(worker,)
+    )
+    return build(spec)
+
+
+GRAPH = make_graph()
+
+
+def keep_keysets(path: str, keysets: Keysets) -> None:
+    Path(path).write_bytes(pickle.dumps(keysets))
+
+
+def kept_keysets(path: str) -> Keysets:
+    keysets: Keysets = pickle.loads(Path(path).read_bytes())
+    return keysets
+
+
+async def live(options: dict[str, Any]) -> int:
+    death = Death(**options["death"]) if options["death"] else None
+    reaper = Reaper(death)
+    MODEL_POINTS.update(reaper=reaper, fails_first=options["fails_first"])
+    async with open_pool(Database(url=options["database"], max_size=4)) as pool:
+        parts = Parts(pool, options["mint"], reaper, kept_keysets(options["keysets"]))
+        try:
+            return await _live(parts, reaper, pool, options)
+        finally:
+            await parts.mint.close()
+
+
+async def _live(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]) -> int:
+    thread, till = options["thread"], parts.till
+    session = await till.session(thread, payer=PAYER)
+    if session.status == "open":
+        await till.open(thread, payer=PAYER, refund_key=session.refund_pubkey)
+        for token in options["tokens"]:  # sent again by one who did not hear the answer
+            await till.deposit(thread, token, payer=PAYER)
+        if not options["abandons"] and not await _run(parts, reaper, pool, options):
+            return NEEDS_MONEY
+        await till.close(thread, payer=PAYER)
+    async with asyncio.timeout(20):
+        while (await till.session(thread, payer=PAYER)).status != "closed":
+            await parts.settlement.turn()
+            await asyncio.sleep(0.05)
+    await till.refunds(thread, payer=PAYER)
+    return 0
+
+
+async def _run(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]) -> bool:
+    """Run the thread to its end; False when it waits for money."""
+    saver = reaper.mortal(AsyncPostgresSaver(pool), aput="checkpoint", aput_writes="writes")
+    graph = GRAPH.copy({"checkpointer": saver})
+    config = {"configurable": {"thread_id": options["thread"]}}
+    purse = parts.till.purse(options["thread"], payer=PAYER)
+    tokens = list(options["tokens"])
+    while True:
+        state = await graph.aget_state(config)
+        # Not `state.next`: it is empty too when a step has written and nobody took it further.
+        messages = state.values.get("messages") or []
+        if messages and (messages[-1].type, messages[-1].text) == ("ai", "done"):
+            return True
+        given: Any = None
+        if await saver.aget_tuple(config) is None:
+            given = {"messages": [("user", options["text"])]}
+        elif state.interrupts:
+            # A person whose wallet has paid since answers with that; else it is asked to pay.
+            if not await _can_pay(parts, options["thread"]):
+                return False
+            given = Command(resume={q.id: {"token": tokens[-1]} for q in state.interrupts})
+        try:
+            await graph.ainvoke(given, config, context={"payments": purse}, durability="sync")
+        except ConnectionError:
+            continue  # the provider's failure, planted
+
+
+async def _can_pay(parts: Parts, thread: str) -> bool:
+    return (await parts.till.session(thread, payer=PAYER)).balance >= PRICE
+
+
+def child(options: dict[str, Any]) -> None:
+    logging.disable(logging.CRITICAL)
+    code = FELL
+    try:
+        code = asyncio.run(live(options))
+    except BaseException as error:  # noqa: BLE001  # whatever it was, somebody waits to hear of it
+        _tell(options, error)
+        code = FELL if _is_outage(error) else FAILED
+    finally:
+        os._exit(code)
+
+
+def _is_outage(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_outage(inner) for inner in error.exceptions)
+    return isinstance(error, psycopg.Error | PoolTimeout | UpstreamError | OSError | TimeoutError)
+
+
+def _tell(options: dict[str, Any], error: BaseException) -> None:
+    with Path(options["log"]).open("a") as log:
+        log.write(f"{options['thread'][:8]} {type(error).__name__}: {error}\n")
+        for inner in getattr(error, "exceptions", ()):
+            log.write(f"    {type(inner).__name__}: {inner}\n")
+
+
+def main() -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "live" in request:
+            pid = os.fork()
+            if pid == 0:
+                child(request["live"])
+            reply = str(pid)
+        else:
+            done, status = os.waitpid(request["wait"], os.WNOHANG)
+            reply = str(os.waitstatus_to_exitcode(status)) if done else "running"
+        os.write(1, f"{reply}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

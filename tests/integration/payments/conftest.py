@@ -1,0 +1,32 @@
+"""A migrated database for the session, an empty ledger for each test."""
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ledger_rig import Rig, empty, open_rig, own_database
+
+from bathysphere.engine.database import Database
+
+
+@pytest.fixture(scope="session")
+def payments_database() -> Iterator[Database]:
+    with own_database() as database:
+        yield database
+
+
+@pytest.fixture
+async def rig(payments_database: Database) -> AsyncIterator[Rig]:
+    empty(payments_database)
+    async with open_rig(payments_database) as rig:
+        yield rig
+
+
+@pytest.fixture
+def clean_database(payments_database: Database) -> Database:
+    empty(payments_database)
+    return payments_database
