@@ -141,7 +141,12 @@ class Wallet:
         keyset = await self._active()
         amount = sum(blank.amount for blank in blanks)
         outputs = [blank.message(keyset).wire() for blank in blanks]
-        async with httpx.AsyncClient(base_url=self.mint_url, trust_env=False, timeout=20) as http:
+        async with httpx.AsyncClient(
+            base_url=self.mint_url,
+            trust_env=False,
+            timeout=20,
+            verify=self.mint_url.startswith("https:"),
+        ) as http:
             asked = {"amount": amount, "unit": self.unit}
             quote = (await _posted(http, "/v1/mint/quote/bolt11", asked))["quote"]
             for _ in range(_POLLS):
