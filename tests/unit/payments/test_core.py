@@ -368,6 +368,19 @@ def test_session_keys_are_made_again_from_the_master_alone():
     assert "m" * 8 not in repr(keys)
 
 
+def test_keys_are_the_same_in_every_version_of_this_code():
+    """A change here would lock everybody out of what is deposited and not settled."""
+    keys = SessionKeys(bytes(range(32)))
+    assert keys.secret_key("ps_1").hex() == (
+        "620d37d135f0a25151799cbc39cd29d28d3dcd7d3598e57ef889d68d9385a348"
+    )
+    assert keys.swap_seed("swap_1").hex() == (
+        "e242882f90074d1c3dfb44c8c47b8a637042b11c823fd122c7d5b9dcbe99dd9a"
+    )
+    assert len(keys.secret_key("ps_1")) == 32
+    assert repr(keys) == "SessionKeys(…)"
+
+
 def test_a_short_master_is_refused():
     with pytest.raises(ValueError, match="at least 32"):
         SessionKeys(b"m" * 31)

@@ -1,5 +1,6 @@
 """A swap from its making to its answer, with the mint's keys in the test's hand."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -95,6 +96,13 @@ def test_the_same_swap_is_the_same_bytes_and_another_one_is_not():
     assert not {o.b for o in Plan.from_bytes(elsewhere.outputs).outputs} & {
         o.b for o in PLAN.outputs
     }
+
+
+def test_outputs_are_the_same_in_every_version_of_this_code():
+    """A swap that was posted by an older version is restored by these outputs."""
+    assert hashlib.sha256(PREPARED.outputs).hexdigest() == (
+        "78d4185d0a030aed209c944f8234ca5e47b720ff12a614035f1165d13a0bb585"
+    )
 
 
 def test_no_secret_is_in_the_plan():

@@ -492,20 +492,20 @@ def test_a_token_at_the_largest_size_is_looked_at():
 # ── and whatever else there is ──
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.binary(max_size=400))
 def test_no_bytes_crash_it(data):
     refusal(raw(data))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(position=st.integers(0, len(GOOD) - 1), bit=st.integers(0, 6))
 def test_no_changed_character_passes_or_crashes(position, bit):
     changed = GOOD[:position] + chr(ord(GOOD[position]) ^ (1 << bit)) + GOOD[position + 1 :]
     refusal(changed)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=300))
 def test_no_secret_crashes_the_lock_parser(secret):
     with pytest.raises((locks.NoLock, locks.BadLock)):
