@@ -3,7 +3,8 @@
     python tests/mutation/mutate.py [--only validator] [--limit 50] [--workers 2]
 
 One mutant at a time, in a fork of a process that has the libraries loaded, against the unit tests
-of its module. A mutant that passes them all is a survivor, and is printed. Last line: JSON. Survivors that are known, with their reasons: docs/payments-protocol.md.
+of its module. A mutant that passes them all is a survivor, and is printed. Last line: JSON.
+Survivors that are known, with their reasons: docs/payments-protocol.md.
 """
 
 import argparse
