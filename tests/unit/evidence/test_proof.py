@@ -1,6 +1,7 @@
 """The proof: the same bytes each time, and any change is noticed."""
 
 import io
+import json
 import random
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -242,6 +243,70 @@ def test_a_forgery_signed_anew_is_found(name):
     assert failed(forged(change)) == check
 
 
+ODD_VALUES = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    1.0,
+    2**70,
+    "",
+    "x",
+    "c1",
+    [],
+    {},
+    [[]],
+    {"a": None},
+    ["q"],
+    "0" * 64,
+)
+
+
+def mutated(seed: int) -> bytes:
+    """A forgery in which one value somewhere in the JSON is another, or is gone."""
+    rng = random.Random(seed)
+
+    def change(files):
+        path = rng.choice([path for path in files if path.endswith(".json")])
+        value = from_canonical(files[path])
+        places = [(value, key) for key in keys_of(value)]
+        for parent, key in places:
+            places += [(parent[key], inner) for inner in keys_of(parent[key])]
+        parent, key = rng.choice(places)
+        if rng.random() < 0.2:
+            del parent[key]
+        else:
+            parent[key] = rng.choice(ODD_VALUES)
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        files[path] = text.encode()
+
+    return forged(change)
+
+
+def keys_of(value) -> list:
+    return (
+        list(value)
+        if isinstance(value, dict)
+        else list(range(len(value)))
+        if isinstance(value, list)
+        else []
+    )
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_odd_json_is_an_answer_and_never_an_exception(seed):
+    result = verify_proof(mutated(seed))
+    assert result.ok == all(check.state == "passed" for check in result.checks)
+
+
+def test_json_that_is_too_deep_is_refused():
+    for depth in (400, 990, 5_000, 200_000):
+        deep = b"[" * depth + b"]" * depth
+        result = verify_proof(forged(lambda files, deep=deep: files.update({"plan.json": deep})))
+        assert not result.ok
+
+
 def test_signed_anew_and_unchanged_it_is_another_s_proof():
     copy = forged(lambda files: None)
     assert verify_proof(copy).ok
@@ -321,7 +386,9 @@ def test_an_archive_has_each_name_once():
         build_archive([("a", b""), ("a", b"")])
 
 
-@pytest.mark.parametrize("value", [1.5, {"a": float("nan")}, {1: 2}, {"a": {1, 2}}, ["\ud800"]])
+@pytest.mark.parametrize(
+    "value", [1.5, 2**53, -(2**53), {"a": float("nan")}, {1: 2}, {"a": {1, 2}}, ["\ud800"]]
+)
 def test_some_things_have_no_canonical_form(value):
     with pytest.raises(NotCanonical):
         canonical(value)
