@@ -110,6 +110,41 @@ def test_bytes_that_are_added_cut_off_or_no_archive_at_all():
         assert failed(data) == "archive"
 
 
+def mended(seed: int) -> tuple[str, bytes]:
+    """A byte of one file flipped, and the archive's own checksums made to fit again."""
+    rng = random.Random(seed)
+    files = read_archive(PROOF)
+    at = seed % len(files)
+    name, body = files[at]
+    changed = bytearray(body)
+    changed[rng.randrange(len(body))] ^= rng.randrange(1, 256)
+    files[at] = (name, bytes(changed))
+    return name, build_archive(files)
+
+
+def test_a_flipped_byte_is_noticed_where_the_archive_is_mended():
+    found = {}
+    for seed in range(2_000):
+        name, data = mended(seed)
+        found.setdefault(name, set()).add(failed(data))
+    assert found.pop("signature.json") == {"signature"}
+    assert found.pop("manifest.json") <= {"manifest", "signature"}
+    assert set.union(*found.values()) == {"manifest"}
+
+
+def resealed(**changes) -> bytes:
+    """The manifest changed and everything but the signature made to fit."""
+    files = dict(read_archive(PROOF))
+    files["manifest.json"] = canonical(from_canonical(files["manifest.json"]) | changes)
+    return build_archive(list(files.items()))
+
+
+def test_only_the_signature_guards_the_manifest_and_it_does():
+    assert failed(resealed(created_at="2020-01-01T00:00:00Z")) == "signature"
+    assert failed(resealed(public_key=Signer(bytes(32)).public_key)) == "signature"
+    assert verify_proof(resealed()).ok
+
+
 # ── a forger who has a key of their own can sign anything; what is checked still has to be true ──
 
 

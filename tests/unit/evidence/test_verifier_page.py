@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from proofs import SIGNER, odd_proof, proof
-from test_proof import FORGERIES, PROOF, forged, mutated, positions, spans
+from test_proof import FORGERIES, PROOF, forged, mended, mutated, positions, resealed, spans
 
 from bathysphere.evidence.proof.check import MEANING, verify_proof
 from bathysphere.evidence.proof.page import verifier_page
@@ -41,6 +41,8 @@ def test_both_verifiers_agree_on_proofs_and_forgeries(page, tmp_path):
     proofs = {"marked": PROOF, "dropped": proof("drop"), "nothing": b"", "cut": PROOF[:-1]}
     proofs |= {name: forged(change) for name, (change, _) in FORGERIES.items()}
     proofs |= {f"odd {seed}": mutated(seed) for seed in range(150)}
+    proofs |= {f"mended {seed}": mended(seed)[1] for seed in range(100)}
+    proofs |= {"resealed": resealed(created_at="2020-01-01T00:00:00Z")}
     cases = []
     for number, data in enumerate(proofs.values()):
         (tmp_path / f"{number}.zip").write_bytes(data)
