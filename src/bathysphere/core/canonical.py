@@ -1,7 +1,7 @@
 """One way to write JSON as bytes, so that equal data has one hash.
 
-UTF-8, keys sorted by code point, no white space, no floats: a number that two languages could
-print differently has no place in something that is hashed.
+UTF-8, keys sorted by code point, no white space, no floats and no integers past 2^53: a number
+that two languages could read or print differently has no place in something that is hashed.
 """
 
 import hashlib
@@ -9,6 +9,9 @@ import json
 from typing import Any
 
 from bathysphere.core.errors import CallerError
+
+MAX_INTEGER = 2**53 - 1
+"""What JavaScript can still count to."""
 
 
 class NotCanonical(CallerError):
@@ -21,7 +24,8 @@ def canonical(value: Any) -> bytes:
     """The one byte string of a JSON value.
 
     Raises:
-        NotCanonical: a float, a key that is no string, a lone surrogate, or no JSON at all.
+        NotCanonical: a float, an integer past 2^53, a key that is no string, a lone surrogate, or
+            no JSON at all.
     """
     _check(value)
     try:
@@ -39,9 +43,10 @@ def from_canonical(data: bytes) -> Any:
     """
     try:
         value = json.loads(data.decode("utf-8"))
+        is_canonical = canonical(value) == data
     except (ValueError, RecursionError) as error:
         raise NotCanonical(f"this is no JSON: {error}") from error
-    if canonical(value) != data:
+    if not is_canonical:
         raise NotCanonical("this JSON is not in its canonical form")
     return value
 
@@ -59,6 +64,8 @@ def sha256(data: bytes) -> str:
 def _check(value: Any) -> None:
     if isinstance(value, float):
         raise NotCanonical("a float has no canonical form", hint="write it as text or as integers")
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise NotCanonical("an integer this large has no canonical form", hint="write it as text")
     if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):

@@ -35,6 +35,8 @@ FlagCode = Literal["thin", "soft_404", "paywall", "redirected", "injection", "co
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
+Count = Annotated[int, Field(ge=0)]
+
 
 class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -99,7 +101,7 @@ class Claim(_Data):
     status: ClaimStatus
     quotes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    independent: int = 0
+    independent: Count = 0
     """How many sources that are no copies of one another it stands on."""
 
 
@@ -137,7 +139,7 @@ class Contradiction(_Data):
 class Source(_Data):
     """A numbered source of the report."""
 
-    number: int
+    number: Count
     snapshot: SnapshotInfo
     flags: tuple[FlagCode, ...] = ()
 
@@ -145,15 +147,15 @@ class Source(_Data):
 class Tally(_Data):
     """The report in figures."""
 
-    claims: int
-    supported: int
-    repaired: int
-    unsupported: int
-    dropped: int
-    quotes: int
-    quotes_refused: int
-    sources: int
-    contradictions: int
+    claims: Count
+    supported: Count
+    repaired: Count
+    unsupported: Count
+    dropped: Count
+    quotes: Count
+    quotes_refused: Count
+    sources: Count
+    contradictions: Count
 
 
 class Report(_Data):

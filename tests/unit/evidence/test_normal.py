@@ -76,6 +76,9 @@ def test_what_is_found_is_what_was_asked_for(source, data):
         ("5 percent", "sales grew by 1.5 percent"),
         ("the part", "the party won"),
         ("arty won", "the party won"),
+        ("number 한", "number 한\u0301"),
+        ("it cost 5 .", "it cost 5 .\u0301"),
+        ("\u0301 is odd", "Ⅳ\u0301 is odd"),
     ],
 )
 def test_a_word_or_number_is_not_cut(words, source):

@@ -1,6 +1,7 @@
 """The proof: the same bytes each time, and any change is noticed."""
 
 import io
+import json
 import random
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -107,6 +108,41 @@ def test_bytes_that_are_added_cut_off_or_no_archive_at_all():
         PROOF[: spans()["index"][0]],
     ):
         assert failed(data) == "archive"
+
+
+def mended(seed: int) -> tuple[str, bytes]:
+    """A byte of one file flipped, and the archive's own checksums made to fit again."""
+    rng = random.Random(seed)
+    files = read_archive(PROOF)
+    at = seed % len(files)
+    name, body = files[at]
+    changed = bytearray(body)
+    changed[rng.randrange(len(body))] ^= rng.randrange(1, 256)
+    files[at] = (name, bytes(changed))
+    return name, build_archive(files)
+
+
+def test_a_flipped_byte_is_noticed_where_the_archive_is_mended():
+    found = {}
+    for seed in range(2_000):
+        name, data = mended(seed)
+        found.setdefault(name, set()).add(failed(data))
+    assert found.pop("signature.json") == {"signature"}
+    assert found.pop("manifest.json") <= {"manifest", "signature"}
+    assert set.union(*found.values()) == {"manifest"}
+
+
+def resealed(**changes) -> bytes:
+    """The manifest changed and everything but the signature made to fit."""
+    files = dict(read_archive(PROOF))
+    files["manifest.json"] = canonical(from_canonical(files["manifest.json"]) | changes)
+    return build_archive(list(files.items()))
+
+
+def test_only_the_signature_guards_the_manifest_and_it_does():
+    assert failed(resealed(created_at="2020-01-01T00:00:00Z")) == "signature"
+    assert failed(resealed(public_key=Signer(bytes(32)).public_key)) == "signature"
+    assert verify_proof(resealed()).ok
 
 
 # ── a forger who has a key of their own can sign anything; what is checked still has to be true ──
@@ -242,6 +278,70 @@ def test_a_forgery_signed_anew_is_found(name):
     assert failed(forged(change)) == check
 
 
+ODD_VALUES = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    1.0,
+    2**70,
+    "",
+    "x",
+    "c1",
+    [],
+    {},
+    [[]],
+    {"a": None},
+    ["q"],
+    "0" * 64,
+)
+
+
+def mutated(seed: int) -> bytes:
+    """A forgery in which one value somewhere in the JSON is another, or is gone."""
+    rng = random.Random(seed)
+
+    def change(files):
+        path = rng.choice([path for path in files if path.endswith(".json")])
+        value = from_canonical(files[path])
+        places = [(value, key) for key in keys_of(value)]
+        for parent, key in places:
+            places += [(parent[key], inner) for inner in keys_of(parent[key])]
+        parent, key = rng.choice(places)
+        if rng.random() < 0.2:
+            del parent[key]
+        else:
+            parent[key] = rng.choice(ODD_VALUES)
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        files[path] = text.encode()
+
+    return forged(change)
+
+
+def keys_of(value) -> list:
+    return (
+        list(value)
+        if isinstance(value, dict)
+        else list(range(len(value)))
+        if isinstance(value, list)
+        else []
+    )
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_odd_json_is_an_answer_and_never_an_exception(seed):
+    result = verify_proof(mutated(seed))
+    assert result.ok == all(check.state == "passed" for check in result.checks)
+
+
+def test_json_that_is_too_deep_is_refused():
+    for depth in (400, 990, 5_000, 200_000):
+        deep = b"[" * depth + b"]" * depth
+        result = verify_proof(forged(lambda files, deep=deep: files.update({"plan.json": deep})))
+        assert not result.ok
+
+
 def test_signed_anew_and_unchanged_it_is_another_s_proof():
     copy = forged(lambda files: None)
     assert verify_proof(copy).ok
@@ -321,7 +421,9 @@ def test_an_archive_has_each_name_once():
         build_archive([("a", b""), ("a", b"")])
 
 
-@pytest.mark.parametrize("value", [1.5, {"a": float("nan")}, {1: 2}, {"a": {1, 2}}, ["\ud800"]])
+@pytest.mark.parametrize(
+    "value", [1.5, 2**53, -(2**53), {"a": float("nan")}, {1: 2}, {"a": {1, 2}}, ["\ud800"]]
+)
 def test_some_things_have_no_canonical_form(value):
     with pytest.raises(NotCanonical):
         canonical(value)

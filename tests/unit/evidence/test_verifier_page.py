@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from proofs import SIGNER, odd_proof, proof
-from test_proof import FORGERIES, PROOF, forged, positions, spans
+from test_proof import FORGERIES, PROOF, forged, mended, mutated, positions, resealed, spans
 
 from bathysphere.evidence.proof.check import MEANING, verify_proof
 from bathysphere.evidence.proof.page import verifier_page
@@ -40,6 +40,9 @@ def run_page(page: Path, cases: list[dict]) -> list[dict]:
 def test_both_verifiers_agree_on_proofs_and_forgeries(page, tmp_path):
     proofs = {"marked": PROOF, "dropped": proof("drop"), "nothing": b"", "cut": PROOF[:-1]}
     proofs |= {name: forged(change) for name, (change, _) in FORGERIES.items()}
+    proofs |= {f"odd {seed}": mutated(seed) for seed in range(150)}
+    proofs |= {f"mended {seed}": mended(seed)[1] for seed in range(100)}
+    proofs |= {"resealed": resealed(created_at="2020-01-01T00:00:00Z")}
     cases = []
     for number, data in enumerate(proofs.values()):
         (tmp_path / f"{number}.zip").write_bytes(data)
@@ -49,7 +52,7 @@ def test_both_verifiers_agree_on_proofs_and_forgeries(page, tmp_path):
         ours = verify_proof(data)
         failed = next((check.name for check in ours.checks if check.state == "failed"), None)
         assert (answer["ok"], answer["failed"]) == (ours.ok, failed), (name, answer)
-    assert [answer["ok"] for answer in said] == [True, True, *[False] * (len(said) - 2)]
+    assert [answer["ok"] for answer in said][:4] == [True, True, False, False]
     assert said[0]["fingerprint"] == fingerprint(SIGNER.public_key)
 
 
