@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bathysphere.testing.azurite import AzuriteServer
+    from bathysphere.testing.gcs import GcsServer
     from bathysphere.testing.model_server import ModelServer
     from bathysphere.testing.scripted import ScriptedChatModel
+    from bathysphere.testing.seaweedfs import SeaweedServer
     from bathysphere.testing.small_model import SmallModel
     from bathysphere.testing.turns import (
         Call,
@@ -26,11 +29,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AzuriteServer",
     "Call",
+    "GcsServer",
     "ModelServer",
     "Refused",
     "ScriptError",
     "ScriptedChatModel",
+    "SeaweedServer",
     "SmallModel",
     "Turn",
     "calls",
@@ -42,8 +48,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AzuriteServer": "azurite",
+    "GcsServer": "gcs",
     "ModelServer": "model_server",
     "ScriptedChatModel": "scripted",
+    "SeaweedServer": "seaweedfs",
     "SmallModel": "small_model",
 }
 

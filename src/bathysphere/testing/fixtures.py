@@ -1,14 +1,17 @@
-"""Pytest fixtures: a scripted model server and a small real model.
+"""Pytest fixtures: a scripted model server, a small real model, servers of object storage.
 
-Load them with `pytest_plugins = ["bathysphere.testing.fixtures"]` in the top `conftest.py`. Both
-start on first use, once for the whole run, and are stopped at its end.
+Load them with `pytest_plugins = ["bathysphere.testing.fixtures"]` in the top `conftest.py`. Each
+starts on first use, once for the whole run, and is stopped at its end.
 """
 
 from collections.abc import Iterator
 
 import pytest
 
+from bathysphere.testing.azurite import AzuriteServer
+from bathysphere.testing.gcs import GcsServer
 from bathysphere.testing.model_server import ModelServer
+from bathysphere.testing.seaweedfs import SeaweedServer
 from bathysphere.testing.small_model import SmallModel
 
 
@@ -31,3 +34,32 @@ def small_model() -> Iterator[SmallModel]:
     """The small real model, running; its weights are fetched when they are missing."""
     with SmallModel() as model:
         yield model
+
+
+@pytest.fixture(scope="session")
+def running_gcs_server() -> Iterator[GcsServer]:
+    """The double that all tests of a run share; tests ask for `gcs_server`."""
+    with GcsServer() as server:
+        yield server
+
+
+@pytest.fixture
+def gcs_server(running_gcs_server: GcsServer) -> GcsServer:
+    """A double of Google Cloud Storage with an empty bucket, no faults and no latency."""
+    running_gcs_server.reset()
+    running_gcs_server.delay(0)
+    return running_gcs_server
+
+
+@pytest.fixture(scope="session")
+def seaweed_server() -> Iterator[SeaweedServer]:
+    """A real S3 server; tests share its bucket, so each works under a prefix of its own."""
+    with SeaweedServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azurite_server() -> Iterator[AzuriteServer]:
+    """The emulator of Azure Blob Storage; tests share its container."""
+    with AzuriteServer() as server:
+        yield server
