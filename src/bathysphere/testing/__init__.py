@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bathysphere.testing.azurite import AzuriteServer
+    from bathysphere.testing.backend_contract import BackendContract, SharedBackendContract
     from bathysphere.testing.gcs import GcsServer
     from bathysphere.testing.model_server import ModelServer
     from bathysphere.testing.scripted import ScriptedChatModel
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AzuriteServer",
+    "BackendContract",
     "Call",
     "GcsServer",
     "ModelServer",
@@ -37,6 +39,7 @@ __all__ = [
     "ScriptError",
     "ScriptedChatModel",
     "SeaweedServer",
+    "SharedBackendContract",
     "SmallModel",
     "Turn",
     "calls",
@@ -49,10 +52,12 @@ __all__ = [
 
 _HOMES = {
     "AzuriteServer": "azurite",
+    "BackendContract": "backend_contract",
     "GcsServer": "gcs",
     "ModelServer": "model_server",
     "ScriptedChatModel": "scripted",
     "SeaweedServer": "seaweedfs",
+    "SharedBackendContract": "backend_contract",
     "SmallModel": "small_model",
 }
 

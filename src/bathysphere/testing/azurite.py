@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from bathysphere.backends.object_store.bucket import BucketConfig
 from bathysphere.core.errors import ConfigError
 from bathysphere.testing.leash import free_port
 from bathysphere.testing.tethered import TetheredServer
@@ -34,8 +35,19 @@ class AzuriteServer(TetheredServer):
         self.bucket = bucket
         self._node_modules = node_modules
 
+    @property
+    def config(self) -> BucketConfig:
+        """The container, for `open_bucket`."""
+        return BucketConfig(
+            kind="azure",
+            name=self.bucket,
+            endpoint=f"{self.url}/{ACCOUNT}",
+            access_key=ACCOUNT,
+            secret_key=_KEY,
+        )
+
     def store(self, *, timeout_seconds: float = 20) -> "AzureStore":
-        """An obstore client of the container."""
+        """A bare obstore client of the container."""
         from obstore.store import AzureStore
 
         return AzureStore(

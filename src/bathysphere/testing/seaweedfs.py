@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from bathysphere.backends.object_store.bucket import BucketConfig
 from bathysphere.core.errors import ConfigError, UpstreamError
 from bathysphere.testing.leash import free_port
 from bathysphere.testing.tethered import TetheredServer
@@ -31,8 +32,19 @@ class SeaweedServer(TetheredServer):
         self.bucket = bucket
         self._filer = 0
 
+    @property
+    def config(self) -> BucketConfig:
+        """The bucket, for `open_bucket`."""
+        return BucketConfig(
+            kind="s3",
+            name=self.bucket,
+            endpoint=self.url,
+            access_key=_ACCESS,
+            secret_key=_SECRET,
+        )
+
     def store(self, *, timeout_seconds: float = 20) -> "S3Store":
-        """An obstore client of the bucket."""
+        """A bare obstore client of the bucket."""
         from obstore.store import S3Store
 
         return S3Store(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from bathysphere.backends.object_store.bucket import BucketConfig
 from bathysphere.testing.tethered import TetheredServer
 
 if TYPE_CHECKING:
@@ -23,15 +24,22 @@ class GcsServer(TetheredServer):
         super().__init__()
         self.bucket = bucket
 
+    @property
+    def config(self) -> BucketConfig:
+        """The bucket, for `open_bucket`."""
+        key: dict[str, Any] = {"gcs_base_url": self.url, "disable_oauth": True}
+        key |= {"client_email": "", "private_key": "", "private_key_id": ""}
+        return BucketConfig(
+            kind="gcs", name=self.bucket, endpoint=self.url, service_account_key=json.dumps(key)
+        )
+
     def store(self, *, retries: int = 2, timeout_seconds: float = 20) -> "GCSStore":
-        """An obstore client of the bucket."""
+        """A bare obstore client of the bucket."""
         from obstore.store import GCSStore
 
-        key = {"gcs_base_url": self.url, "disable_oauth": True}
-        key |= {"client_email": "", "private_key": "", "private_key_id": ""}
         return GCSStore(
             self.bucket,
-            config={"service_account_key": json.dumps(key)},
+            config={"service_account_key": self.config.service_account_key or ""},
             client_options={"allow_http": True, "timeout": timedelta(seconds=timeout_seconds)},
             retry_config={
                 "max_retries": retries,
