@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 
-.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor clean
+.PHONY: help setup lock lint types imports test test-unit wheel check faults-engine bench-engine bench-tokens bench-streams bench-scaling bench-loop bench-growth bench-tutor bench-storage fuzz-tenants clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ bench-growth: ## Bytes stored in PostgreSQL beside create_agent and create_deep_
 
 bench-tutor: ## Scripted students measure the tutor (or BATHYSPHERE_MODEL_MAIN); last line is JSON
 	$(PY) benchmarks/quality/tutor/run.py
+
+bench-storage: ## Search, single operations and windows on the GCS double; last line is JSON
+	$(PY) benchmarks/speed/storage.py
 
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel

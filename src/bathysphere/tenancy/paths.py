@@ -19,6 +19,8 @@ MAX_KEY_BYTES = 1024
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Control, format (right-to-left override, zero width), surrogate, private, unassigned, breaks."""
 _LOOKS_LIKE_A_SEPARATOR = frozenset("\u2044\u2215\u2216\u2571\u2572\u29f5\u29f8\u29f9")
+_PLAIN = re.compile(r"(?:/[A-Za-z0-9_-]+(?:[. ][A-Za-z0-9_-]+)*)+\Z")
+"""What most paths look like: nothing in it that a rule below is about."""
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 
 
@@ -28,6 +30,8 @@ def canonical(path: str) -> str:
     Raises:
         InvalidPath: No file may have this path; the message says why.
     """
+    if len(path) <= MAX_SEGMENT_BYTES and _PLAIN.match(path):
+        return path
     return "/" + "/".join(_segments(path.removeprefix("/")))
 
 

@@ -1,5 +1,6 @@
 """No path leads out of its root, whoever reads the key; five and more planted bugs are caught."""
 
+import random
 import sys
 import types
 from pathlib import Path
@@ -40,6 +41,17 @@ def test_no_generated_path_leads_out_of_the_root():
 @given(st.text(max_size=60) | st.text(alphabet="./\\%2eEfF5c~ \u202e．／a", max_size=30))
 def test_no_text_leads_out_of_the_root(path):
     walls.check_path(ROOT, InvalidPath, path)
+
+
+def test_the_short_way_for_plain_paths_lets_in_nothing_that_the_rules_refuse():
+    letters = ["a", "B", "9", "_", "-", ".", " ", "/", "~", "%2e", "\\", "é", "\n"]
+    dice, plain = random.Random(4), 0
+    for _ in range(20_000):
+        path = "/" + "".join(dice.choice(letters) for _ in range(dice.randint(1, 8)))
+        if paths._PLAIN.match(path):
+            plain += 1
+            assert paths._segments(path.removeprefix("/")) == path[1:].split("/")
+    assert plain > 500
 
 
 def test_one_leading_slash_and_unicode_forms_are_one_file():

@@ -26,7 +26,6 @@ from deepagents.backends.protocol import (
 )
 from deepagents.backends.utils import (
     InvalidGlobPatternError,
-    _get_backend_read_file_type,
     compile_grep_include_glob,
 )
 
@@ -43,6 +42,7 @@ from bathysphere.backends.object_store.shown import (
     Reader,
     code_of,
     file_info,
+    is_text_by_name,
     replaced_in,
     said,
 )
@@ -158,7 +158,7 @@ class ObjectStoreBackend(BackendProtocol):
         try:
             pattern.encode()
             found, root = self._files(path, glob)
-            texts = [c for c in found if _get_backend_read_file_type(c.path) == "text"]
+            texts = [c for c in found if is_text_by_name(c.path)]
             index_at = f"{root.tenant}/{FOLDER}/{root.workspace}"
             return self._search.grep(pattern, texts, max_count=max_count, index_at=index_at)
         except UnicodeEncodeError:

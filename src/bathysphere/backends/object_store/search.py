@@ -28,7 +28,7 @@ _SHARE_FOR_THE_INDEX = 0.7
 class SearchLimits:
     """How far a search goes."""
 
-    workers: int = 48
+    workers: int = 64
     max_file: int = 4 << 20
     """Larger objects are searched piece by piece and not kept."""
     budget_bytes: int = 256 << 20

@@ -2,6 +2,7 @@
 
 import base64
 from datetime import UTC
+from functools import lru_cache
 
 from deepagents.backends.protocol import EditResult, FileData, FileInfo, ReadResult
 from deepagents.backends.utils import _get_backend_read_file_type, perform_string_replacement
@@ -19,6 +20,17 @@ def said(error: BathysphereError) -> str:
     """An error as the model reads it."""
     kind = "permission_denied" if isinstance(error, NotAllowed) else error.code
     return f"Error: {kind}: {error}"
+
+
+def is_text_by_name(path: str) -> bool:
+    """Whether a file's extension leaves open that it is text."""
+    stem, dot, extension = path.rpartition("/")[2].rpartition(".")
+    return _is_text_extension(extension.lower()) if dot and stem else True
+
+
+@lru_cache(maxsize=512)
+def _is_text_extension(extension: str) -> bool:
+    return _get_backend_read_file_type(f"/x.{extension}") == "text"
 
 
 def code_of(error: BathysphereError) -> str:
@@ -80,7 +92,7 @@ class Reader:
         """A window of lines, or a binary file whole."""
         meta = got.meta
         is_whole = meta.size <= self._max_file
-        if _get_backend_read_file_type(path) != "text" or (is_whole and is_binary(got.data)):
+        if not is_text_by_name(path) or (is_whole and is_binary(got.data)):
             return self._binary(path, got)
         text = got.data.decode() if is_whole else ""
         if is_whole and not text.strip():
