@@ -2,7 +2,8 @@
 
 All on the GCS double in a process of its own. The last line is JSON: `grep_cold_s`, `grep_warm_s`
 and `sequential_s` for 1,000 objects of 4 KB with 25 ms added to every request, `overhead_ratio` for
-the dearest of read, write, edit and ls beside the same requests by bare obstore in the same run.
+the dearest of read, write, edit and ls beside the same requests by bare obstore in the same run
+(and `overhead_ratio_0ms` for a store that answers at once, which shows our own work alone).
 """
 
 import json
@@ -93,7 +94,7 @@ def fill(server: GcsServer) -> None:
 
 
 def measure_overhead(server: GcsServer) -> dict[str, float]:
-    """The median of each operation beside the same requests by bare obstore, taken in turns."""
+    """The lower quartile of each operation beside the same requests by bare obstore, in turns."""
     server.reset()
     server.delay(LATENCY_MS)
     backend, store = ObjectStoreBackend(open_bucket(server.config), ROOT), server.store()
@@ -132,9 +133,13 @@ def measure_overhead(server: GcsServer) -> dict[str, float]:
         for name, (bare, ours) in pairs.items():
             bare_ms, ours_ms = in_turns(bare, ours)
             found[f"{name}_{delay}ms"] = [round(bare_ms, 2), round(ours_ms, 2)]
-            ratios[f"{name}_{delay}ms"] = ours_ms / bare_ms
+            ratios.setdefault(delay, []).append(ours_ms / bare_ms)
     server.delay(0)
-    return {"operations_bare_ours_ms": found, "overhead_ratio": round(max(ratios.values()), 3)}
+    return {
+        "operations_bare_ours_ms": found,
+        "overhead_ratio": round(max(ratios[LATENCY_MS]), 3),
+        "overhead_ratio_0ms": round(max(ratios[0]), 3),
+    }
 
 
 def in_turns(bare, ours) -> tuple[float, float]:
@@ -144,7 +149,8 @@ def in_turns(bare, ours) -> tuple[float, float]:
             started = time.perf_counter()
             call()
             measured.append((time.perf_counter() - started) * 1000)
-    return statistics.median(times[0]), statistics.median(times[1])
+    # Below the median: on a busy machine the upper half is the scheduler's.
+    return statistics.quantiles(times[0], n=4)[0], statistics.quantiles(times[1], n=4)[0]
 
 
 def measure_windows(server: GcsServer) -> dict[str, float]:

@@ -68,6 +68,7 @@ class Answers:
             pending = await self._pending(connection, thread_id, graph)
             for name, value in fresh.items():
                 _check(name, value, pending)
+            fresh = {name: bound(pending[name], value) for name, value in fresh.items()}
             await self._save(connection, thread_id, fresh)
             kept = {name: row["answer"] for name, row in saved.items() if row["run_id"] is None}
             together = {name: v for name, v in {**kept, **fresh}.items() if name in pending}
@@ -128,6 +129,17 @@ class Answers:
             (run.run_id, thread_id, list(answers)),
         )
         return run
+
+
+def bound(question: Interrupt[Any], answer: Any) -> Any:
+    """The answer with what its question is bound to, such as the version that was shown.
+
+    It is the question's own word, so that no client can answer one thing and mean another.
+    """
+    shown = question.value.get("bound") if isinstance(question.value, dict) else None
+    if shown is None or not isinstance(answer, dict):
+        return answer
+    return {**answer, "bound": shown}
 
 
 def _check(name: str, value: Any, pending: Mapping[str, Interrupt[Any]]) -> None:

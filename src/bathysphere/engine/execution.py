@@ -29,12 +29,14 @@ from bathysphere.engine.effects import PostgresEffectLog
 from bathysphere.engine.errors import Superseded
 from bathysphere.engine.events import EventLog
 from bathysphere.engine.fence import FencedSaver
+from bathysphere.engine.file_changes import RunChangeLog
 from bathysphere.engine.graphs import Graph, Graphs
 from bathysphere.engine.owned_store import OwnedStore
 from bathysphere.engine.publish import Publisher
 from bathysphere.engine.queue import HandOn
 from bathysphere.engine.records import Mode, Run
 from bathysphere.engine.stream import StreamMapper
+from bathysphere.tenancy.changes import ChangeLog
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -59,6 +61,7 @@ class RunContext:
     thread_id: str
     run_id: str
     effects: EffectLog
+    changes: ChangeLog
 
 
 ContextFactory = Callable[[RunContext], Any]
@@ -152,6 +155,7 @@ class Executor:
             thread_id=str(run.thread_id),
             run_id=str(run.run_id),
             effects=effects,
+            changes=RunChangeLog(self._pool, run),
         )
         options: dict[str, Any] = {
             "context": self._context(context),

@@ -86,6 +86,7 @@ class ObjectStoreBackend(BackendProtocol):
         clock: Clock | None = None,
     ) -> None:
         self._objects = objects
+        self.root = root
         self._root_of: RootOf = (lambda: root) if isinstance(root, Root) else root
         self._write_mode = write_mode
         self._limits = limits or SearchLimits()
