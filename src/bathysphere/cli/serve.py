@@ -101,13 +101,16 @@ def run(args: argparse.Namespace) -> int:
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.parts import graphs_of
     from bathysphere.server.serving import serve
+    from bathysphere.server.workspaces import StorageSettings, Workspaces
 
     models = ModelSettings.from_environment()
+    workspaces = Workspaces.open(StorageSettings.from_environment())
 
     def on_ready(ready: "Ready") -> None:
         _say(ready, settings, model=models.choice("main").name)
 
-    run_loop(serve(settings, graphs=graphs_of(models), works=works, on_ready=on_ready))
+    graphs = graphs_of(models, workspaces=workspaces)
+    run_loop(serve(settings, graphs=graphs, works=works, on_ready=on_ready, workspaces=workspaces))
     print("Stopped.", file=sys.stderr)
     return 0
 

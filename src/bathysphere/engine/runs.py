@@ -5,6 +5,7 @@ once are ten requests one after the other. Creating is idempotent by run id.
 """
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -19,6 +20,10 @@ from bathysphere.engine.events import Event, EventLog
 from bathysphere.engine.queue import Queue
 from bathysphere.engine.records import CancelAction, Owner, Run, RunStatus, Strategy, Work
 from bathysphere.engine.rollback import roll_back
+from bathysphere.tenancy.quota import Quota, Usage, check
+
+RunQuota = Callable[[str], int | None]
+"""How many runs a tenant may have that wait or run; None is any number."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +63,9 @@ class Runs:
         *,
         log: EventLog | None = None,
         clock: Clock | None = None,
+        quota: RunQuota | None = None,
     ) -> None:
+        self._quota = quota
         self._pool = pool
         self._queue = queue
         self._log = log
@@ -95,8 +102,26 @@ class Runs:
         await lock_thread(connection, new.thread_id, owner=owner)
         if (known := await self._known(connection, new, owner)) is not None:
             return Created(known, is_new=False), []
+        await self._check_quota(connection, owner)
         ended = await self._make_way(connection, new)
         return Created(await self._insert(connection, new, owner), is_new=True), ended
+
+    async def _check_quota(self, connection: Connection, owner: Owner) -> None:
+        most = self._quota(owner.tenant) if self._quota is not None else None
+        if most is None:
+            return
+        # Requests of one tenant at once are counted one after the other.
+        await connection.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"runs:{owner.tenant}",)
+        )
+        row = await (
+            await connection.execute(
+                "SELECT count(*) AS n FROM engine.runs"
+                " WHERE tenant = %s AND status IN ('pending', 'running')",
+                (owner.tenant,),
+            )
+        ).fetchone()
+        check(Quota(runs=most), Usage(runs=int(row["n"]) if row else 0), Usage(runs=1))
 
     async def get(self, run_id: UUID, *, owner: Owner) -> Run:
         """One run."""

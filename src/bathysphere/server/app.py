@@ -6,6 +6,7 @@ from fastapi.routing import APIRoute
 from bathysphere.server import errors
 from bathysphere.server.identity import Identify, once
 from bathysphere.server.routes import (
+    agent,
     assistants,
     protocol,
     runs,
@@ -14,6 +15,7 @@ from bathysphere.server.routes import (
     store,
     system,
     threads,
+    workspaces,
 )
 from bathysphere.server.services import Services
 
@@ -26,6 +28,8 @@ ROUTERS = (
     runs.router,
     stateless.router,
     store.router,
+    workspaces.router,
+    agent.router,
 )
 
 

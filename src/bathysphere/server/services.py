@@ -16,12 +16,14 @@ from bathysphere.engine.answers import Answers
 from bathysphere.engine.database import Connection, Database, Pool, open_pool
 from bathysphere.engine.events import EventLog, MemoryEventLog
 from bathysphere.engine.events_redis import RedisEventLog
+from bathysphere.engine.file_changes import FileChanges
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.queue import Queue
 from bathysphere.engine.runs import Runs
 from bathysphere.engine.schema import alone
 from bathysphere.engine.threads import Threads
 from bathysphere.server.states import States
+from bathysphere.server.workspaces import Workspaces
 
 _KEEPALIVE = {
     socket.TCP_KEEPIDLE: 5,
@@ -47,6 +49,8 @@ class Services:
     threads: Threads
     states: States
     answers: Answers
+    changes: FileChanges
+    workspaces: Workspaces | None = None
 
 
 @asynccontextmanager
@@ -56,6 +60,7 @@ async def open_services(
     graphs: Graphs,
     redis_url: str | None = None,
     clock: Clock | None = None,
+    workspaces: Workspaces | None = None,
 ) -> AsyncIterator[Services]:
     """Open everything; without Redis the events live in this process.
 
@@ -72,7 +77,7 @@ async def open_services(
             events = await stack.enter_async_context(RedisEventLog(redis, clock=clock))
         queue = Queue(pool, database=database, clock=clock)
         await queue.open()
-        runs = Runs(pool, queue)
+        runs = Runs(pool, queue, quota=workspaces.run_quota if workspaces else None)
         threads = Threads(pool, events)
         yield Services(
             clock=clock,
@@ -86,6 +91,8 @@ async def open_services(
             threads=threads,
             states=States(pool, threads, graphs),
             answers=Answers(pool, runs=runs, graphs=graphs),
+            changes=FileChanges(pool),
+            workspaces=workspaces,
         )
 
 

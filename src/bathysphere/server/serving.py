@@ -35,6 +35,7 @@ from bathysphere.server.observability.tracing import TracedRuns
 from bathysphere.server.parts import Instruments, redis_of, tracing_of, worker_of
 from bathysphere.server.services import Services, open_services
 from bathysphere.server.settings import ServerSettings
+from bathysphere.server.workspaces import Workspaces
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +52,12 @@ OnReady = Callable[[Ready], None]
 
 
 async def serve(
-    settings: ServerSettings, *, graphs: Graphs, works: bool, on_ready: OnReady
+    settings: ServerSettings,
+    *,
+    graphs: Graphs,
+    works: bool,
+    on_ready: OnReady,
+    workspaces: Workspaces | None = None,
 ) -> None:
     """Answer until a signal comes; with `works` also do the runs."""
     async with AsyncExitStack() as stack:
@@ -59,7 +65,7 @@ async def serve(
         url = url_of(listening)
         await stack.enter_async_context(tracing_of(settings, "bathysphere-api"))
         database = await stack.enter_async_context(_database(settings, url=url, works=works))
-        services, instruments = await _open(stack, settings, database, graphs)
+        services, instruments = await _open(stack, settings, database, graphs, workspaces)
         app = await _app(stack, settings, services, instruments)
         front = listener(
             app,
@@ -190,10 +196,19 @@ async def _database(settings: ServerSettings, *, url: str, works: bool) -> Async
 
 
 async def _open(
-    stack: AsyncExitStack, settings: ServerSettings, database: Database, graphs: Graphs
+    stack: AsyncExitStack,
+    settings: ServerSettings,
+    database: Database,
+    graphs: Graphs,
+    workspaces: Workspaces | None = None,
 ) -> tuple[Services, Instruments]:
     services = await stack.enter_async_context(
-        open_services(database=database, graphs=graphs, redis_url=secret(settings.redis_url))
+        open_services(
+            database=database,
+            graphs=graphs,
+            redis_url=secret(settings.redis_url),
+            workspaces=workspaces,
+        )
     )
     if settings.otel_endpoint is not None:
         services = _traced(services)
@@ -203,7 +218,13 @@ async def _open(
 
 
 def _traced(services: Services) -> Services:
-    runs = TracedRuns(services.pool, services.queue, log=services.events, clock=services.clock)
+    runs = TracedRuns(
+        services.pool,
+        services.queue,
+        log=services.events,
+        clock=services.clock,
+        quota=services.workspaces.run_quota if services.workspaces else None,
+    )
     answers = Answers(services.pool, runs=runs, graphs=services.graphs)
     return replace(services, runs=runs, answers=answers)
 

@@ -310,6 +310,16 @@ class ObjectStoreBackend(BackendProtocol):
         got = self._objects.get(self._root_of().key(file_path))
         return (got.meta.version.token, got.data) if got else None
 
+    def restore(self, file_path: str, data: bytes) -> WriteResult:
+        """Put a file's bytes back, on the version that is expected of it."""
+        try:
+            self._store(self._root_of(), file_path, data, self._expected(file_path, file_path))
+        except Changed as error:
+            return WriteResult(error=self._refused_write(file_path, error))
+        except BathysphereError as error:
+            return WriteResult(error=said(error))
+        return WriteResult(path=file_path)
+
     def strange_keys(self) -> list[str]:
         """Keys under the root that no path leads to: put there by others, for a sweep.
 
