@@ -68,6 +68,10 @@ bench-tutor: ## Scripted students measure the tutor (or BATHYSPHERE_MODEL_MAIN);
 bench-storage: ## Search, single operations and windows on the GCS double; last line is JSON
 	$(PY) benchmarks/speed/storage.py
 
+fuzz-tenants: ## Two tenants and a stranger on every route at random; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/fuzz/tenants_campaign.py --steps $(or $(STEPS),5000) --seed $(or $(SEED),1)
+
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel
 
