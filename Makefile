@@ -97,8 +97,16 @@ bench-tutor: ## Scripted students measure the tutor (or BATHYSPHERE_MODEL_MAIN);
 
 prompts-tutor: ## Seed 000's example prompts, on the scripted model or TEST_MODEL=provider:name
 	BATHYSPHERE_TEST_MODEL=$(TEST_MODEL) $(RUN)/pytest tests/features/test_seed_prompts.py
+
 tamper: ## Flip single bytes of an exported proof, in every part; last line is JSON
 	$(PY) tests/faults/proof_campaign.py --positions $(or $(POSITIONS),2000) --seed $(or $(SEED),1)
+
+bench-storage: ## Search, single operations and windows on the GCS double; last line is JSON
+	$(PY) benchmarks/speed/storage.py
+
+fuzz-tenants: ## Two tenants and a stranger on every route at random; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/fuzz/tenants_campaign.py --steps $(or $(STEPS),5000) --seed $(or $(SEED),1)
 
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel

@@ -13,8 +13,8 @@ fi
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes -r requirements.lock
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --editable .
 
-echo "setup: Node packages for the scripted model server and the JavaScript client"
-for folder in tests/node tests/conformance/node; do
+echo "setup: Node packages for the scripted model server, the JavaScript client and Azure's emulator"
+for folder in tests/node tests/conformance/node tests/storage/node; do
   (cd "$folder" && npm ci --silent --no-audit --no-fund --ignore-scripts)
 done
 echo "setup: the small real model"

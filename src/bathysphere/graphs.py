@@ -21,3 +21,9 @@ def simple() -> Graph:
 def tutor() -> Graph:
     """The `tutor` agent."""
     return build(configured("tutor", ModelSettings.from_environment()))
+
+
+@cache
+def workspace() -> Graph:
+    """The `workspace` agent, on files in graph state; `bathysphere serve` gives it a bucket."""
+    return build(configured("workspace", ModelSettings.from_environment()))

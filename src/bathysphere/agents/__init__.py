@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 AGENTS = {
     "simple": "the smallest agent that uses the whole harness: plans, keeps files, sends out help",
     "tutor": "a Socratic dialogue that develops and tests your argument, on a map that you own",
+    "workspace": "works on a team's files in an object store; every change waits for a person",
 }
 """Name (folder, graph, command line argument, URL segment) → what it is for, in one line."""
 

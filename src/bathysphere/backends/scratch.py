@@ -10,23 +10,34 @@ deepagents' `StateBackend` gives every subagent a copy of the files and merges w
   another process), both are kept: the one that came later under `<path>.conflict-<revision>`.
 - A deletion is a revision too, so a subagent's deletion reaches its parent.
 
-A bad path or a missing file is a result the model can read, never an exception.
+A bad path (`tenancy.paths`) or a missing file is a result the model can read, never an exception.
 """
 
 import hashlib
 import secrets
 import threading
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from deepagents.backends import StateBackend
-from deepagents.backends.protocol import DeleteResult, EditResult, FileUploadResponse, WriteResult
+from deepagents.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    FileData,
+    FileDownloadResponse,
+    FileUploadResponse,
+    ReadResult,
+    WriteResult,
+)
+from deepagents.backends.utils import _get_backend_read_file_type
 from langgraph._internal._constants import CONFIG_KEY_READ
 from langgraph.errors import GraphBubbleUp
 
+from bathysphere.backends.object_store.windows import window_of
 from bathysphere.core.live import RecentRuns
+from bathysphere.tenancy.errors import InvalidPath
+from bathysphere.tenancy.paths import canonical
 
 StoredFile = dict[str, Any]
 """A `FileData` with `rev` (its revision) and `past` (the revisions it grew from, newest first)."""
@@ -35,7 +46,6 @@ Files = dict[str, StoredFile]
 
 REV_LENGTH = 8
 PAST_REVS = 32
-MAX_PATH = 1_000
 
 
 class _Shared:
@@ -102,12 +112,27 @@ def tombstones(files: Mapping[str, StoredFile] | None) -> list[str]:
 class ScratchBackend(StateBackend):
     """Files in graph state, with revisions; usable only inside a run, as `StateBackend` is."""
 
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """Read a window of lines."""
+        try:
+            path = canonical(file_path)
+        except InvalidPath as error:
+            return ReadResult(error=f"Error: {error}")
+        stored = self._read_files().get(path)
+        is_lines = stored is not None and _is_text(path, stored)
+        if stored is None or not is_lines or limit <= 0 or not str(stored["content"]).strip():
+            return super().read(path, offset, limit)
+        return _window(stored, path, max(int(offset), 0), int(limit))
+
     def write(self, file_path: str, content: str) -> WriteResult:
         """Write a file, or overwrite it."""
-        if refusal := _refusal(file_path):
-            return WriteResult(error=refusal)
+        try:
+            path = canonical(file_path)
+            content.encode()
+        except (InvalidPath, UnicodeEncodeError) as error:
+            return WriteResult(error=f"Error: {error}")
         with self._newest():
-            return super().write(file_path, content)
+            return super().write(path, content)
 
     def edit(
         self,
@@ -116,19 +141,43 @@ class ScratchBackend(StateBackend):
         new_string: str,
         replace_all: bool = False,
     ) -> EditResult:
-        """Replace text in the newest version of a file."""
+        """Replace text in the newest version of a file, keeping its line ends."""
+        try:
+            path = canonical(file_path)
+            new_string.encode()
+        except (InvalidPath, UnicodeEncodeError) as error:
+            return EditResult(error=f"Error: {error}")
         with self._newest():
-            return super().edit(file_path, old_string, new_string, replace_all)
+            stored = self._read_files().get(path, {})
+            if "\r\n" in str(stored.get("content")) and "\r\n" not in old_string:
+                old_string = old_string.replace("\n", "\r\n")
+                new_string = new_string.replace("\r\n", "\n").replace("\n", "\r\n")
+            return super().edit(path, old_string, new_string, replace_all)
 
     def delete(self, file_path: str) -> DeleteResult:
-        """Delete a file, or a folder with all that is in it."""
+        """Delete a file, or a folder with all that is in it; never the root."""
+        try:
+            path = canonical(file_path.removesuffix("/"))
+        except InvalidPath as error:
+            return DeleteResult(error=f"Error: {error}")
         with self._newest():
-            return super().delete(file_path)
+            return super().delete(path)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Store several files at once."""
+        answers = [FileUploadResponse(path=path, error=_code(path)) for path, _ in files]
+        fit = [(canonical(path), data) for path, data in files if not _code(path)]
         with self._newest():
-            return super().upload_files(files)
+            super().upload_files(fit)
+        return answers
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Read several files whole."""
+        found = super().download_files([path if _code(path) else canonical(path) for path in paths])
+        return [
+            FileDownloadResponse(path=path, content=one.content, error=_code(path) or one.error)
+            for path, one in zip(paths, found, strict=True)
+        ]
 
     # ── the only lines that touch graph state ──
 
@@ -160,16 +209,33 @@ class ScratchBackend(StateBackend):
         return _live.of(run_id) if run_id else None
 
 
-def _refusal(path: str) -> str | None:
-    """Why no file can have this name; said to the model, never repaired."""
-    name = path.rpartition("/")[2]
-    if not path.startswith("/") or name in ("", ".", ".."):
-        return f"Error: {path!r} does not name a file"
-    if any(unicodedata.category(character) == "Cc" for character in path):
-        return f"Error: {path!r} has control characters in it"
-    if len(path) > MAX_PATH:
-        return f"Error: the path is longer than {MAX_PATH} characters"
+def _code(path: str) -> str | None:
+    """What an upload or download says of a path that no file may have."""
+    try:
+        canonical(path)
+    except InvalidPath:
+        return "invalid_path"
     return None
+
+
+def _is_text(path: str, stored: StoredFile) -> bool:
+    return stored.get("encoding") != "base64" and _get_backend_read_file_type(path) == "text"
+
+
+def _window(stored: StoredFile, path: str, offset: int, limit: int) -> ReadResult:
+    window, total = window_of(str(stored["content"]), offset, limit)
+    if not window.lines:
+        return ReadResult(error=f"Error: Line offset {offset} exceeds the length of '{path}'")
+    shown = FileData(content=window.text, encoding="utf-8")
+    if "modified_at" in stored:
+        shown["modified_at"] = stored["modified_at"]
+    return ReadResult(
+        file_data=shown,
+        start_line=offset + 1,
+        end_line=offset + window.lines,
+        total_lines=total,
+        next_offset=None if window.is_end else offset + window.lines,
+    )
 
 
 def _stamp(stored: StoredFile | None, current: StoredFile | None) -> StoredFile:

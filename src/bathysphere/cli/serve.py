@@ -102,15 +102,24 @@ def run(args: argparse.Namespace) -> int:
     from bathysphere.server.parts import graphs_of
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.serving import serve
+    from bathysphere.server.workspaces import StorageSettings, Workspaces
 
     models = ModelSettings.from_environment()
+    workspaces = Workspaces.open(StorageSettings.from_environment())
 
     def on_ready(ready: "Ready") -> None:
         _say(ready, settings, model=models.choice("main").name)
 
-    payments = PaymentSettings.from_environment()
-    graphs = graphs_of(models)
-    run_loop(serve(settings, graphs=graphs, works=works, on_ready=on_ready, payments=payments))
+    run_loop(
+        serve(
+            settings,
+            graphs=graphs_of(models, workspaces=workspaces),
+            works=works,
+            on_ready=on_ready,
+            payments=PaymentSettings.from_environment(),
+            workspaces=workspaces,
+        )
+    )
     print("Stopped.", file=sys.stderr)
     return 0
 

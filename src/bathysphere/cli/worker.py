@@ -32,12 +32,14 @@ def run(args: argparse.Namespace) -> int:
     from bathysphere.server.parts import graphs_of
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.serving import work
+    from bathysphere.server.workspaces import StorageSettings, Workspaces
 
     def on_ready(ready: "Ready") -> None:
         shown = f", metrics at {ready.metrics_url}/metrics" if ready.metrics_url else ""
         print(f"Worker ready: {settings.worker_concurrency} runs at a time{shown}", flush=True)
 
-    graphs = graphs_of(ModelSettings.from_environment())
+    workspaces = Workspaces.open(StorageSettings.from_environment())
+    graphs = graphs_of(ModelSettings.from_environment(), workspaces=workspaces)
     payments = PaymentSettings.from_environment()
     run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments))
     print("Stopped.", file=sys.stderr)

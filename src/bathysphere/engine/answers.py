@@ -92,6 +92,7 @@ class Answers:
             fresh = {name: value for name, value in answers.items() if name not in answered}
             for name, value in fresh.items():
                 _check(name, value, step.pending)
+            fresh = {name: bound(step.pending[name], value) for name, value in fresh.items()}
             runs = await self._runs.active(connection, thread_id)
             carrier = _carrier(runs, step) if fresh else None
             await self._save(connection, thread_id, fresh)
@@ -199,6 +200,17 @@ def _counts(row: Mapping[str, Any], step: _Step) -> bool:
     if row["run_id"] is None or row["status"] in ("pending", "running"):
         return True
     return row["cancel"] != "rollback" and row["interrupt_id"] not in step.pending
+
+
+def bound(question: Interrupt[Any], answer: Any) -> Any:
+    """The answer with what its question is bound to, such as the version that was shown.
+
+    It is the question's own word, so that no client can answer one thing and mean another.
+    """
+    shown = question.value.get("bound") if isinstance(question.value, dict) else None
+    if shown is None or not isinstance(answer, dict):
+        return answer
+    return {**answer, "bound": shown}
 
 
 def _check(name: str, value: Any, pending: Mapping[str, Interrupt[Any]]) -> None:

@@ -30,6 +30,7 @@ from bathysphere.engine.effects import PostgresEffectLog
 from bathysphere.engine.errors import Superseded
 from bathysphere.engine.events import EventLog
 from bathysphere.engine.fence import FencedSaver
+from bathysphere.engine.file_changes import RunChangeLog
 from bathysphere.engine.graphs import Graph, Graphs
 from bathysphere.engine.owned_store import OwnedStore
 from bathysphere.engine.publish import Publisher
@@ -38,6 +39,7 @@ from bathysphere.engine.queue import HandOn
 from bathysphere.engine.records import Mode, Owner, Run
 from bathysphere.engine.rollback import remember_writes
 from bathysphere.engine.stream import StreamMapper
+from bathysphere.tenancy.changes import ChangeLog
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -62,6 +64,7 @@ class RunContext:
     thread_id: str
     run_id: str
     effects: EffectLog
+    changes: ChangeLog
     payments: Purse | None = None
     """Who pays for the run's model calls; None: nothing is charged."""
 
@@ -162,6 +165,7 @@ class Executor:
             run_id=str(run.run_id),
             effects=effects,
             payments=self._purse_of(run, token),
+            changes=RunChangeLog(self._pool, run),
         )
         options: dict[str, Any] = {
             "context": self._context(context),

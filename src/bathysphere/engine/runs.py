@@ -5,7 +5,7 @@ once are ten requests one after the other. Creating is idempotent by run id.
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -22,6 +22,10 @@ from bathysphere.engine.holding import HELD, lock_thread, settle_thread
 from bathysphere.engine.queue import Queue, queued
 from bathysphere.engine.records import CancelAction, Owner, Run, RunStatus, Strategy, Work
 from bathysphere.engine.rollback import roll_back
+from bathysphere.tenancy.quota import Quota, Usage, check
+
+RunQuota = Callable[[str], int | None]
+"""How many runs a tenant may have that wait or run; None is any number."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +73,9 @@ class Runs:
         *,
         log: EventLog | None = None,
         clock: Clock | None = None,
+        quota: RunQuota | None = None,
     ) -> None:
+        self._quota = quota
         self._pool = pool
         self._queue = queue
         self._log = log
@@ -108,6 +114,7 @@ class Runs:
                 await settle_thread(connection, new.thread_id)
                 return Created(known, is_new=False), []
             way = await self._make_way(connection, new)
+        await self._check_quota(connection, owner)
         run = await _insert(connection, new, owner, inherits=way.answers_of)
         return Created(run, is_new=True), way.ended
 
@@ -117,6 +124,23 @@ class Runs:
         if known is None:
             raise RunIdTaken(f"run id {new.run_id} is in use", hint="send a fresh run id")
         return known
+
+    async def _check_quota(self, connection: Connection, owner: Owner) -> None:
+        most = self._quota(owner.tenant) if self._quota is not None else None
+        if most is None:
+            return
+        # Requests of one tenant at once are counted one after the other.
+        await connection.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"runs:{owner.tenant}",)
+        )
+        row = await (
+            await connection.execute(
+                "SELECT count(*) AS n FROM engine.runs"
+                " WHERE tenant = %s AND status IN ('pending', 'running')",
+                (owner.tenant,),
+            )
+        ).fetchone()
+        check(Quota(runs=most), Usage(runs=int(row["n"]) if row else 0), Usage(runs=1))
 
     async def get(self, run_id: UUID, *, owner: Owner) -> Run:
         """One run."""

@@ -6,6 +6,7 @@ from fastapi.routing import APIRoute
 from bathysphere.server import errors
 from bathysphere.server.identity import Identify, once
 from bathysphere.server.routes import (
+    agent,
     assistants,
     payments,
     protocol,
@@ -15,6 +16,7 @@ from bathysphere.server.routes import (
     store,
     system,
     threads,
+    workspaces,
 )
 from bathysphere.server.services import Services
 
@@ -28,6 +30,8 @@ ROUTERS = (
     stateless.router,
     store.router,
     payments.router,
+    workspaces.router,
+    agent.router,
 )
 
 

@@ -21,6 +21,7 @@ from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import ObservedExecutor, set_up_tracing
 from bathysphere.server.services import Services
 from bathysphere.server.settings import ServerSettings
+from bathysphere.server.workspaces import Workspaces
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,11 +41,18 @@ class Instruments:
         return self.metrics.render()
 
 
-def graphs_of(models: ModelSettings, names: tuple[str, ...] = tuple(AGENTS)) -> Graphs:
-    """The agents as graphs, each built at its first use."""
+def graphs_of(
+    models: ModelSettings,
+    names: tuple[str, ...] = tuple(AGENTS),
+    *,
+    workspaces: Workspaces | None = None,
+) -> Graphs:
+    """The agents as graphs, each built at its first use; `workspace` on the bucket there is."""
 
     def make(name: str) -> Graph:
-        return build(configured(name, models))
+        has_bucket = name == "workspace" and workspaces is not None
+        backend = workspaces.agent_files() if has_bucket and workspaces else None
+        return build(configured(name, models, backend=backend))
 
     factories: dict[str, Callable[[], Graph]] = {name: partial(make, name) for name in names}
     return Graphs(factories)

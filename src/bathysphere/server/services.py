@@ -17,6 +17,7 @@ from bathysphere.engine.answers import Answers
 from bathysphere.engine.database import Connection, Database, Pool, open_pool
 from bathysphere.engine.events import EventLog, MemoryEventLog
 from bathysphere.engine.events_redis import RedisEventLog
+from bathysphere.engine.file_changes import FileChanges
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.queue import Queue
 from bathysphere.engine.runs import Runs
@@ -24,6 +25,7 @@ from bathysphere.engine.schema import alone
 from bathysphere.engine.threads import Threads
 from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.states import States
+from bathysphere.server.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from bathysphere.server.payments.parts import Payments
@@ -52,6 +54,8 @@ class Services:
     threads: Threads
     states: States
     answers: Answers
+    changes: FileChanges
+    workspaces: Workspaces | None = None
     payments: "Payments | None" = None
     """Prepaid use; None: nothing is paid for."""
 
@@ -64,6 +68,7 @@ async def open_services(
     redis_url: str | None = None,
     clock: Clock | None = None,
     payments: PaymentSettings | None = None,
+    workspaces: Workspaces | None = None,
 ) -> AsyncIterator[Services]:
     """Open everything; without Redis the events live in this process.
 
@@ -81,7 +86,7 @@ async def open_services(
         queue = Queue(pool, database=database, clock=clock)
         await queue.open()
         paid = await stack.enter_async_context(_payments(payments, pool, clock))
-        runs = Runs(pool, queue)
+        runs = Runs(pool, queue, quota=workspaces.run_quota if workspaces else None)
         threads = Threads(pool, events)
         yield Services(
             clock=clock,
@@ -96,6 +101,8 @@ async def open_services(
             states=States(pool, threads, graphs),
             answers=Answers(pool, runs=runs, graphs=graphs),
             payments=paid,
+            changes=FileChanges(pool),
+            workspaces=workspaces,
         )
 
 

@@ -36,6 +36,7 @@ from bathysphere.server.parts import Instruments, redis_of, tracing_of, worker_o
 from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.services import Services, open_services
 from bathysphere.server.settings import ServerSettings
+from bathysphere.server.workspaces import Workspaces
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ async def serve(
     works: bool,
     on_ready: OnReady,
     payments: PaymentSettings | None = None,
+    workspaces: Workspaces | None = None,
 ) -> None:
     """Answer until a signal comes; with `works` also do the runs."""
     settings = _calling_the_mint(settings, payments)
@@ -66,7 +68,9 @@ async def serve(
         url = url_of(listening)
         await stack.enter_async_context(tracing_of(settings, "bathysphere-api"))
         database = await stack.enter_async_context(_database(settings, url=url, works=works))
-        services, instruments = await _open(stack, settings, database, graphs, payments)
+        services, instruments = await _open(
+            stack, settings, database, graphs, payments=payments, workspaces=workspaces
+        )
         app = await _app(stack, settings, services, instruments)
         front = listener(
             app,
@@ -92,7 +96,7 @@ async def work(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(tracing_of(settings, "bathysphere-worker"))
         database = await stack.enter_async_context(_database(settings, url="", works=True))
-        services, instruments = await _open(stack, settings, database, graphs, payments)
+        services, instruments = await _open(stack, settings, database, graphs, payments=payments)
         worker = await worker_of(services, settings, instruments.metrics)
         process = _Process(settings, instruments.health, worker)
         if services.payments is not None:
@@ -221,7 +225,9 @@ async def _open(
     settings: ServerSettings,
     database: Database,
     graphs: Graphs,
+    *,
     payments: PaymentSettings | None,
+    workspaces: Workspaces | None = None,
 ) -> tuple[Services, Instruments]:
     services = await stack.enter_async_context(
         open_services(
@@ -229,6 +235,7 @@ async def _open(
             graphs=graphs,
             redis_url=secret(settings.redis_url),
             payments=payments,
+            workspaces=workspaces,
         )
     )
     if settings.otel_endpoint is not None:
@@ -249,7 +256,13 @@ def _calling_the_mint(settings: ServerSettings, payments: PaymentSettings | None
 
 
 def _traced(services: Services) -> Services:
-    runs = TracedRuns(services.pool, services.queue, log=services.events, clock=services.clock)
+    runs = TracedRuns(
+        services.pool,
+        services.queue,
+        log=services.events,
+        clock=services.clock,
+        quota=services.workspaces.run_quota if services.workspaces else None,
+    )
     answers = Answers(services.pool, runs=runs, graphs=services.graphs)
     return replace(services, runs=runs, answers=answers)
 

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from bathysphere.engine.answers import bound
 from bathysphere.engine.records import Owner, Run
 from bathysphere.engine.runs import NewRun
 from bathysphere.server.assistants import resolve
@@ -70,6 +71,7 @@ async def _resume(
             return given.run
     for question_id, answer in answers.items():
         check(pending[question_id], answer)
+    answers = {name: bound(pending[name], answer) for name, answer in answers.items()}
     partly = make_work(resume=answers, config=body.config, metadata=body.metadata)
     return await _create(services, thread_id, body, owner, graph, partly, creates=False)
 

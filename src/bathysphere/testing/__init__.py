@@ -9,8 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bathysphere.testing.azurite import AzuriteServer
+    from bathysphere.testing.backend_contract import BackendContract, SharedBackendContract
+    from bathysphere.testing.gcs import GcsServer
     from bathysphere.testing.model_server import ModelServer
     from bathysphere.testing.scripted import ScriptedChatModel
+    from bathysphere.testing.seaweedfs import SeaweedServer
     from bathysphere.testing.small_model import SmallModel
     from bathysphere.testing.turns import (
         Call,
@@ -26,11 +30,16 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AzuriteServer",
+    "BackendContract",
     "Call",
+    "GcsServer",
     "ModelServer",
     "Refused",
     "ScriptError",
     "ScriptedChatModel",
+    "SeaweedServer",
+    "SharedBackendContract",
     "SmallModel",
     "Turn",
     "calls",
@@ -42,8 +51,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AzuriteServer": "azurite",
+    "BackendContract": "backend_contract",
+    "GcsServer": "gcs",
     "ModelServer": "model_server",
     "ScriptedChatModel": "scripted",
+    "SeaweedServer": "seaweedfs",
+    "SharedBackendContract": "backend_contract",
     "SmallModel": "small_model",
 }
 

@@ -1,15 +1,18 @@
-"""Pytest fixtures: a scripted model server, a small real model and real mints.
+"""Pytest fixtures: a scripted model server, a small real model, real mints, object storage.
 
-Load them with `pytest_plugins = ["bathysphere.testing.fixtures"]` in the top `conftest.py`. They
-start on first use, once for the whole run, and are stopped at its end.
+Load them with `pytest_plugins = ["bathysphere.testing.fixtures"]` in the top `conftest.py`. Each
+starts on first use, once for the whole run, and is stopped at its end.
 """
 
 from collections.abc import Iterator
 
 import pytest
 
+from bathysphere.testing.azurite import AzuriteServer
+from bathysphere.testing.gcs import GcsServer
 from bathysphere.testing.mint import LocalMint
 from bathysphere.testing.model_server import ModelServer
+from bathysphere.testing.seaweedfs import SeaweedServer
 from bathysphere.testing.small_model import SmallModel
 
 
@@ -68,3 +71,32 @@ def broken_mint(running_broken_mint: LocalMint) -> LocalMint:
     if running_broken_mint.pid is None:
         running_broken_mint.start()
     return running_broken_mint
+
+
+@pytest.fixture(scope="session")
+def running_gcs_server() -> Iterator[GcsServer]:
+    """The double that all tests of a run share; tests ask for `gcs_server`."""
+    with GcsServer() as server:
+        yield server
+
+
+@pytest.fixture
+def gcs_server(running_gcs_server: GcsServer) -> GcsServer:
+    """A double of Google Cloud Storage with an empty bucket, no faults and no latency."""
+    running_gcs_server.reset()
+    running_gcs_server.delay(0)
+    return running_gcs_server
+
+
+@pytest.fixture(scope="session")
+def seaweed_server() -> Iterator[SeaweedServer]:
+    """A real S3 server; tests share its bucket, so each works under a prefix of its own."""
+    with SeaweedServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azurite_server() -> Iterator[AzuriteServer]:
+    """The emulator of Azure Blob Storage; tests share its container."""
+    with AzuriteServer() as server:
+        yield server

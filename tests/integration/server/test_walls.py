@@ -11,6 +11,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 from pydantic import SecretStr
 
+from bathysphere.backends.object_store import BucketConfig, open_bucket
 from bathysphere.engine.database import Database
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Owner
@@ -18,6 +19,8 @@ from bathysphere.engine.schema import migrate
 from bathysphere.server.app import ROUTERS, create_app
 from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.services import open_services
+from bathysphere.server.workspaces import Workspaces
+from bathysphere.tenancy.directory import Directory, Tenant
 
 pytestmark = pytest.mark.services
 POSTGRES = "postgresql://root@127.0.0.1:5432"
@@ -88,6 +91,11 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/threads/{thread_id}/payments/close"): {},
     ("GET", "/threads/{thread_id}/payments/refunds"): {},
     ("POST", "/runs/cancel"): {"json": {"thread_id": "{thread_id}", "run_ids": ["{run_id}"]}},
+    ("GET", "/workspaces/{workspace}/files"): {"params": {"path": "/"}},
+    ("GET", "/workspaces/{workspace}/file"): {"params": {"path": "/secret.md"}},
+    ("GET", "/workspaces/{workspace}/changes"): {},
+    ("POST", "/workspaces/{workspace}/changes/{change_id}/undo"): {},
+    ("POST", "/api/agent"): {"json": {"thread_id": "{thread_id}", "messages": []}},
 }
 # Asked: the request asks for what the caller has. Nothing of alice's may be in the answer.
 ASKED: dict[tuple[str, str], dict[str, Any]] = {
@@ -101,6 +109,7 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("POST", "/store/items/search"): {"json": {"namespace_prefix": []}},
     ("POST", "/store/namespaces"): {"json": {}},
+    ("GET", "/workspaces"): {},
 }
 # Open: there is nothing of anybody's behind it, or it only makes something new of the caller's own.
 OPEN = {
@@ -137,6 +146,13 @@ def filled(value: Any, ids: dict[str, str]) -> Any:
     return json.loads(text) if not isinstance(value, str) else text
 
 
+def workspaces_of_the_town() -> Workspaces:
+    directory = Directory(
+        tenants={"alice": Tenant(workspaces={"main": None, "vault": None})}, others=Tenant()
+    )
+    return Workspaces(directory=directory, bucket=open_bucket(BucketConfig(kind="memory")))
+
+
 class Town:
     """A server without a worker, alice's things in it, and a way to come as somebody."""
 
@@ -167,13 +183,31 @@ class Town:
         account = {"refund_key": KEY}
         opened = await self.call("alice", "POST", f"{place}/payments", json=account)
         assert opened.status_code == 200, opened.text
+        await self.furnish_workspace()
+
+    async def furnish_workspace(self):
+        """A workspace that only alice may use, with a file in it and a change of that file."""
+        bucket = self.services.workspaces.bucket
+        version = bucket.put("alice/vault/secret.md", SECRET.encode())
+        async with self.services.pool.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "INSERT INTO engine.file_changes (tenant, workspace, path, action, asked_by,"
+                    " approver, call, before_version, before, after_version, finished_at)"
+                    " VALUES ('alice', 'vault', '/secret.md', 'write', 'alice', 'alice', %s, 'v0',"
+                    " %s, %s, now()) RETURNING change_id",
+                    (secrets.token_hex(8), SECRET.encode(), version.token),
+                )
+            ).fetchone()
+        self.ids |= {"workspace": "vault", "change_id": str(row["change_id"])}
 
     async def belongings(self):
         """Everything alice has, as the database knows it."""
         async with self.services.pool.connection() as connection:
             tables = ["engine.threads", "engine.runs", "checkpoints", "store"]
-            tables.append("payments.sessions")
-            rows = {}
+            tables += ["payments.sessions", "engine.file_changes"]
+            listed = self.services.workspaces.bucket.listing("alice").metas
+            rows = {"bucket": [(meta.key, meta.version) for meta in listed]}
             for table in tables:
                 cursor = await connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
                 rows[table] = await cursor.fetchall()
@@ -182,8 +216,10 @@ class Town:
 
 @pytest.fixture
 async def town(database):
-    graphs = Graphs({"plain": graph})
-    async with open_services(database=database, graphs=graphs, payments=PAID) as services:
+    graphs, workspaces = Graphs({"plain": graph}), workspaces_of_the_town()
+    async with open_services(
+        database=database, graphs=graphs, payments=PAID, workspaces=workspaces
+    ) as services:
         town = Town(create_app(services=services, identify=identify), services)
         await town.furnish()
         yield town

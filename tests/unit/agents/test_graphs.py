@@ -30,7 +30,9 @@ async def test_a_served_graph_runs_and_has_no_checkpointer_of_its_own(graph):
     assert graph.checkpointer is None
     final = await graph.ainvoke({"messages": [{"role": "user", "content": "Hello"}]})
     assert final["todos"][0]["status"] == "in_progress"
-    assert {"/tour/notes.md", "/scratch/tour.md"} & final["files"].keys()
+    delegates = graph.name == "workspace"  # its main agent has no file tools
+    kept = {"/tour/notes.md", "/scratch/tour.md"} & final["files"].keys()
+    assert bool(kept) is not delegates
     assert final["messages"][-1].text
 
 

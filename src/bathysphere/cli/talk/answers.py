@@ -65,7 +65,7 @@ class Answers:
         self.screen.block(call_lines(value["name"], value["args"]))
         decision = self._by_rule() or self._decision(allowed(interrupt.response_schema), value)
         self.screen.note(f"    {SAID[decision['type']]}")
-        return decision
+        return {**decision, "bound": value["bound"]} if "bound" in value else decision
 
     def _by_rule(self) -> dict[str, Any] | None:
         if self.approve == "all":

@@ -1,0 +1,5 @@
+"""The agent `workspace`: works on a team's files in an object store; changes wait for a person."""
+
+from bathysphere.agents.workspace.agent import WorkspaceConfig, spec
+
+__all__ = ["WorkspaceConfig", "spec"]

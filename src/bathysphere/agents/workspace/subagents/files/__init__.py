@@ -1,0 +1,30 @@
+"""The specialist for files: lists, reads, searches, writes and edits; changes are approved."""
+
+from importlib.resources import files as resources
+
+from bathysphere.agents.workspace.subagents.parts import Parts
+from bathysphere.harness.spec import SubagentSpec
+from bathysphere.middleware.file_approvals import FileApprovalsMiddleware
+
+DESCRIPTION = (
+    "Works on the team's files: lists, reads, searches, writes, edits and deletes them. Give it "
+    "paths, or say what to look for. Changes wait for the person's approval."
+)
+
+
+def subagent(parts: Parts) -> SubagentSpec:
+    """Describe it."""
+    text = resources(__name__).joinpath("prompt.md").read_text(encoding="utf-8")
+    return SubagentSpec(
+        name="files",
+        description=DESCRIPTION,
+        prompt=text.strip(),
+        model=parts.model,
+        tools=(),
+        middleware=(
+            *parts.guards,
+            FileApprovalsMiddleware(parts.files, free=parts.scratch),
+            *parts.reliability,
+        ),
+        approvals={},
+    )

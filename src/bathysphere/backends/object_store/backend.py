@@ -1,0 +1,388 @@
+"""Files in an object store, one workspace root at a time, with results and never exceptions.
+
+The root is asked for on every call, so one backend serves every tenant. A path that is not sound is
+refused, an edit is compared and swapped, and what the store did not answer is said to be unknown.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from deepagents.backends.protocol import (
+    BackendProtocol,
+    DeleteResult,
+    EditResult,
+    FileDownloadResponse,
+    FileInfo,
+    FileUploadResponse,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    ReadResult,
+    WriteResult,
+)
+from deepagents.backends.utils import (
+    InvalidGlobPatternError,
+    compile_grep_include_glob,
+)
+
+from bathysphere.backends.object_store.expecting import ABSENT, Expectation, expectation_of
+from bathysphere.backends.object_store.index import FOLDER
+from bathysphere.backends.object_store.objects import (
+    Changed,
+    Expect,
+    Listing,
+    StoredObjects,
+)
+from bathysphere.backends.object_store.search import Candidate, Search, SearchLimits
+from bathysphere.backends.object_store.shown import (
+    Reader,
+    code_of,
+    file_info,
+    is_text_by_name,
+    replaced_in,
+    said,
+)
+from bathysphere.core.clock import Clock, SystemClock
+from bathysphere.core.errors import BathysphereError
+from bathysphere.tenancy.errors import InvalidPath
+from bathysphere.tenancy.paths import canonical
+from bathysphere.tenancy.quota import Quota, StoredMeter, Usage
+from bathysphere.tenancy.root import Root
+
+RootOf = Callable[[], Root]
+QuotaOf = Callable[[str], Quota]
+
+STALE = "Error: '{path}' changed since it was read. Nothing was written; read it again."
+BUSY = "Error: '{path}' is being changed by others all the time. Nothing was written; try later."
+_LARGEST_EDIT = 8
+
+
+class ObjectStoreBackend(BackendProtocol):
+    """One bucket for many workspaces. Every failure is a result that the model can read.
+
+    Args:
+        objects: The bucket, from `open_bucket`.
+        root: The workspace's root, or how to find it; asked on every call. It may refuse.
+        write_mode: `create` refuses to write a file that is there.
+        quota: What a tenant may store; nothing is counted without one.
+        limits: How far a search goes.
+        edit_seconds: How long an edit tries to get its turn.
+        clock: For deadlines.
+    """
+
+    def __init__(
+        self,
+        objects: StoredObjects,
+        root: Root | RootOf,
+        *,
+        write_mode: Literal["overwrite", "create"] = "overwrite",
+        quota: QuotaOf | None = None,
+        limits: SearchLimits | None = None,
+        edit_seconds: float = 30.0,
+        clock: Clock | None = None,
+    ) -> None:
+        self._objects = objects
+        self.root = root
+        self._root_of: RootOf = (lambda: root) if isinstance(root, Root) else root
+        self._write_mode = write_mode
+        self._limits = limits or SearchLimits()
+        self._edit_seconds = edit_seconds
+        self._clock = clock or SystemClock()
+        self._search = Search(objects, self._limits, self._clock)
+        self._reader = Reader(objects, self._limits.max_file)
+        self._quota = quota
+        self._meter = StoredMeter(self._stored, clock=self._clock)
+        self._turns: dict[str, threading.Lock] = {}
+        self._turns_lock = threading.Lock()
+
+    # ── looking ──
+
+    def ls(self, path: str) -> LsResult:
+        """List a folder."""
+        try:
+            root = self._root_of()
+            key = root.folder_key(path)
+            listing = self._objects.folder(key)
+        except BathysphereError as error:
+            return LsResult(error=said(error))
+        entries = [file_info(p, meta) for meta in listing.metas if (p := root.path(meta.key))]
+        # A console's "new folder" is an object with the folder's name and nothing in it.
+        entries = [e for e in entries if e["size"] or e["path"].lstrip("/") not in listing.folders]
+        for folder in listing.folders:
+            if folder_path := root.path(folder):
+                entries.append(FileInfo(path=f"{folder_path}/", is_dir=True, size=0))
+        return LsResult(entries=sorted(entries, key=lambda entry: entry["path"]))
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """Read a window of lines; of a large object no more is loaded than that."""
+        try:
+            key = self._root_of().key(file_path)
+            got = self._objects.get(key, most=self._limits.max_file)
+            if got is None:
+                return ReadResult(error=f"Error: File '{file_path}' not found")
+            return self._reader.shown(file_path, got, max(int(offset), 0), max(int(limit), 0))
+        except BathysphereError as error:
+            return ReadResult(error=said(error))
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Find files by name."""
+        try:
+            found, _ = self._files(path, pattern)
+        except InvalidGlobPatternError as error:
+            return GlobResult(error=str(error))
+        except BathysphereError as error:
+            return GlobResult(error=said(error))
+        empty = [c for c in found if not c.meta.size]
+        if empty:  # an empty object may be a console's folder, which is no file
+            with ThreadPoolExecutor(8, thread_name_prefix="glob") as pool:
+                there = list(pool.map(lambda c: self._objects.head(c.meta.key), empty[:200]))
+            gone = {c.path for c, meta in zip(empty, there, strict=False) if meta is None}
+            found = [c for c in found if c.path not in gone]
+        newest = sorted(found, key=lambda c: c.meta.modified, reverse=True)
+        return GlobResult(matches=[file_info(c.path, c.meta) for c in newest])
+
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        max_count: int | None = None,
+    ) -> GrepResult:
+        """Find lines by a literal text."""
+        if not pattern:
+            return GrepResult(error="Error: the text to search for is empty")
+        try:
+            pattern.encode()
+            found, root = self._files(path, glob)
+            texts = [c for c in found if is_text_by_name(c.path)]
+            index_at = f"{root.tenant}/{FOLDER}/{root.workspace}"
+            return self._search.grep(pattern, texts, max_count=max_count, index_at=index_at)
+        except UnicodeEncodeError:
+            return GrepResult(error="Error: the text to search for is not Unicode text")
+        except InvalidGlobPatternError as error:
+            return GrepResult(error=str(error))
+        except BathysphereError as error:
+            return GrepResult(error=said(error))
+
+    # ── changing ──
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        """Write a whole file, or overwrite it."""
+        try:
+            root, data = self._root_of(), content.encode()
+            self._store(root, file_path, data, self._expected(file_path, file_path))
+        except UnicodeEncodeError:
+            return WriteResult(error="Error: the content is not Unicode text")
+        except Changed as error:
+            return WriteResult(error=self._refused_write(file_path, error))
+        except BathysphereError as error:
+            return WriteResult(error=said(error))
+        return WriteResult(path=file_path)
+
+    def _store(self, root: Root, path: str, data: bytes, expect: Expect) -> None:
+        key = root.key(path)
+        quota = self._quota(root.tenant) if self._quota else Quota()
+        more = Usage()
+        if quota.bytes is not None or quota.objects is not None:
+            there = self._objects.head(key)
+            more = Usage(bytes=len(data) - (there.size if there else 0), objects=int(not there))
+        with self._meter.storing(root.tenant, quota, more):
+            self._objects.put(key, data, expect=expect)
+
+    def _expected(self, path: str, shown: str) -> Expect:
+        expectation = expectation_at(path)
+        if expectation is None:
+            return "absent" if self._write_mode == "create" else None
+        if expectation.token == ABSENT:
+            return "absent"
+        meta = self._objects.head(self._root_of().key(shown))
+        if meta is None or meta.version.token != expectation.token:
+            raise Changed("the file is not at the version that was shown")
+        return meta.version
+
+    def _refused_write(self, path: str, error: Changed) -> str:
+        if (expectation := expectation_at(path)) is not None:
+            expectation.was_refused = True
+            return STALE.format(path=path)
+        if self._write_mode == "create":
+            return f"Error: '{path}' already exists"
+        return said(error)
+
+    def edit(
+        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ) -> EditResult:
+        """Replace text in the newest version, by compare-and-swap until it is our turn."""
+        try:
+            root = self._root_of()
+            with self._turn(root.key(file_path)):
+                return self._edit(root, file_path, old_string, new_string, replace_all)
+        except UnicodeEncodeError:
+            return EditResult(error="Error: the new text is not Unicode text")
+        except BathysphereError as error:
+            return EditResult(error=said(error))
+
+    def _edit(self, root: Root, path: str, old: str, new: str, replace_all: bool) -> EditResult:
+        key, end, wait = root.key(path), self._clock.monotonic() + self._edit_seconds, 0.01
+        expectation = expectation_at(path)
+        while True:
+            got = self._objects.get(key, most=_LARGEST_EDIT * self._limits.max_file)
+            if got is None:
+                return EditResult(error=f"Error: File '{path}' not found")
+            if expectation is not None and got.meta.version.token != expectation.token:
+                expectation.was_refused = True
+                return EditResult(error=STALE.format(path=path))
+            replaced = replaced_in(path, got, old, new, replace_all)
+            if isinstance(replaced, EditResult):
+                return replaced
+            data, occurrences = replaced
+            more = Usage(bytes=len(data) - got.meta.size)
+            quota = self._quota(root.tenant) if self._quota else Quota()
+            try:
+                with self._meter.storing(root.tenant, quota, more):
+                    self._objects.put(key, data, expect=got.meta.version, writes=got.writes)
+                return EditResult(path=path, occurrences=occurrences)
+            except Changed:
+                if self._clock.monotonic() + wait > end:
+                    return EditResult(error=BUSY.format(path=path))
+                time.sleep(random.uniform(0, wait))  # noqa: S311  # jitter
+                wait = min(wait * 2, 2.0)
+
+    def delete(self, file_path: str) -> DeleteResult:
+        """Delete a file, or a folder with all that is in it."""
+        try:
+            key = self._root_of().key(file_path.removesuffix("/"))
+            below = [meta.key for meta in self._objects.listing(key).metas]
+            there = self._objects.head(key)
+            expectation = expectation_at(file_path.removesuffix("/"))
+            if expectation is not None and (
+                there is None or there.version.token != expectation.token
+            ):
+                expectation.was_refused = True
+                return DeleteResult(error=STALE.format(path=file_path))
+            keys = [*([key] if there else []), *below]
+            if not keys:
+                return DeleteResult(error=f"Error: File '{file_path}' not found")
+            self._objects.delete(keys)
+        except BathysphereError as error:
+            return DeleteResult(error=said(error))
+        return DeleteResult(path=file_path)
+
+    # ── whole files, in and out ──
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Store several files."""
+        return [FileUploadResponse(path=path, error=self._upload(path, d)) for path, d in files]
+
+    def _upload(self, path: str, data: bytes) -> str | None:
+        try:
+            expect: Expect = "absent" if self._write_mode == "create" else None
+            self._store(self._root_of(), path, data, expect)
+        except BathysphereError as error:
+            return code_of(error)
+        return None
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Read several files whole."""
+        return [self._download(path) for path in paths]
+
+    def _download(self, path: str) -> FileDownloadResponse:
+        try:
+            got = self._objects.get(self._root_of().key(path))
+        except BathysphereError as error:
+            return FileDownloadResponse(path=path, error=code_of(error))
+        if got is None:
+            return FileDownloadResponse(path=path, error="file_not_found")
+        return FileDownloadResponse(path=path, content=got.data)
+
+    # ── for those who bind a change to what was seen ──
+
+    def seen(self, file_path: str) -> tuple[str, bytes] | None:
+        """A file's version token and its bytes, or nothing where it is not there.
+
+        Raises:
+            BathysphereError: The path or the caller is refused, or the store failed.
+        """
+        got = self._objects.get(self._root_of().key(file_path))
+        return (got.meta.version.token, got.data) if got else None
+
+    def restore(self, file_path: str, data: bytes) -> WriteResult:
+        """Put a file's bytes back, on the version that is expected of it."""
+        try:
+            self._store(self._root_of(), file_path, data, self._expected(file_path, file_path))
+        except Changed as error:
+            return WriteResult(error=self._refused_write(file_path, error))
+        except BathysphereError as error:
+            return WriteResult(error=said(error))
+        return WriteResult(path=file_path)
+
+    def strange_keys(self) -> list[str]:
+        """Keys under the root that no path leads to: put there by others, for a sweep.
+
+        Raises:
+            BathysphereError: The caller is refused, or the store failed.
+        """
+        root = self._root_of()
+        listing = self._objects.listing(root.prefix)
+        unreachable = [meta.key for meta in listing.metas if root.path(meta.key) is None]
+        return sorted([*listing.strange, *unreachable])
+
+    # ── the key space ──
+
+    def _files(self, path: str | None, pattern: str | None) -> tuple[list[Candidate], Root]:
+        """The files at or under a path, those that a glob matches."""
+        matches = compile_grep_include_glob(pattern) if pattern else None
+        root = self._root_of()
+        start = path or "/"
+        folder = root.folder_key(start)
+        listing = self._under(folder, pattern if matches else None)
+        base = len(folder) + 1
+        found = []
+        for meta in listing.metas:
+            file_path = root.path(meta.key)
+            if file_path and (matches is None or matches(meta.key[base:])):
+                found.append(Candidate(file_path, meta))
+        if not found and start not in ("/", ""):
+            one = self._objects.head(folder)
+            name = folder.rpartition("/")[2]
+            if one and (matches is None or matches(name)) and (shown := root.path(folder)):
+                found = [Candidate(shown, one)]
+        return found, root
+
+    def _under(self, folder: str, pattern: str | None) -> Listing:
+        """List a folder, or only what the literal head of a pattern leads to."""
+        head = []
+        for segment in (pattern or "").lstrip("/").split("/")[:-1]:
+            if any(c in segment for c in "*?[]{}!") or not is_sound(segment):
+                break
+            head.append(segment)
+        return self._objects.listing("/".join([folder, *head]))
+
+    def _turn(self, key: str) -> threading.Lock:
+        """Writers in one process wait here instead of racing at the store."""
+        with self._turns_lock:
+            if len(self._turns) > 4096:
+                self._turns = {k: lock for k, lock in self._turns.items() if lock.locked()}
+            return self._turns.setdefault(key, threading.Lock())
+
+    def _stored(self, tenant: str) -> Usage:
+        metas = self._objects.listing(tenant).metas
+        return Usage(bytes=sum(meta.size for meta in metas), objects=len(metas))
+
+
+def expectation_at(path: str) -> Expectation | None:
+    """What is expected of the file that a path names, however it is written."""
+    return expectation_of(canonical(path)) if is_sound(path) else None
+
+
+def is_sound(path: str) -> bool:
+    """Whether a file may have this path."""
+    try:
+        canonical(path)
+    except InvalidPath:
+        return False
+    return True

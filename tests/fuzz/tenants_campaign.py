@@ -1,0 +1,415 @@
+"""Two tenants, three people and a stranger use every route at random; nobody sees another's things.
+
+`make fuzz-tenants` runs it. First every route is called by everyone, for their own and for others'
+things; then steps are drawn at random. All that somebody writes carries their name; a name in an
+answer to another person, in another tenant's rows or in another tenant's objects is a leak, and so
+is any success where somebody named what is not theirs. The last line is JSON: `steps`, `leaks`.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from langgraph.graph import START, StateGraph
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "server"))
+
+from test_walls import ASKED, NAMED, OPEN, routes
+from workspace_town import Town, drop, open_town, own_database
+
+from bathysphere.backends.object_store import BucketConfig
+from bathysphere.engine.records import Thread
+
+__all__ = ["Campaign", "Thread", "campaign", "check_cases"]
+
+PEOPLE = ("acme/ada", "acme/bob", "zenith/eve")
+STRANGER = None
+WAITS = 1.5
+"""Seconds for a call whose stream may have no end."""
+
+RUN = {"assistant_id": "plain", "input": {"items": ["{mark}"]}}
+OPENLY: dict[tuple[str, str], dict[str, Any]] = {
+    ("GET", "/ok"): {},
+    ("GET", "/info"): {},
+    ("POST", "/assistants/search"): {"json": {}},
+    ("POST", "/assistants/count"): {"json": {}},
+    ("GET", "/assistants/{assistant}"): {},
+    ("GET", "/assistants/{assistant}/graph"): {},
+    ("GET", "/assistants/{assistant}/schemas"): {},
+    ("POST", "/threads"): {"json": {"metadata": {"of": "{mark}"}}},
+    ("POST", "/runs"): {"json": RUN},
+    ("POST", "/runs/batch"): {"json": [RUN]},
+    ("POST", "/runs/wait"): {"json": RUN},
+    ("POST", "/runs/stream"): {"json": RUN},
+    ("PUT", "/store/items"): {
+        "json": {"namespace": ["notes"], "key": "k", "value": {"text": "{mark}"}}
+    },
+}
+"""What only makes something new of the caller's own, with a request for each."""
+CASES = {**NAMED, **ASKED, **OPENLY}
+FREE = {("GET", "/ok"), ("GET", "/info")}
+"""What a stranger may ask."""
+NOTHING = "00000000-0000-4000-8000-000000000000"
+ENDLESS = ("/stream/events", "/stream", "/join", "/wait", "/runs/stream", "/runs/wait")
+
+
+class State(TypedDict, total=False):
+    items: Annotated[list[str], lambda old, new: old + new]
+
+
+def plain() -> Any:
+    builder = StateGraph(State)
+    builder.add_node("node", lambda state: {"items": state.get("items", [])[-1:]})
+    builder.add_edge(START, "node")
+    return builder.compile()
+
+
+@dataclass
+class Belongings:
+    """What one person has, by name of the place in a path."""
+
+    mark: str
+    files_mark: str
+    ids: dict[str, list[str]] = field(default_factory=dict)
+    questions: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, name: str, value: Any) -> None:
+        if value:
+            kept = self.ids.setdefault(name, [])
+            kept.append(str(value))
+            del kept[:-12]
+
+
+class Campaign:
+    """The steps, and what was found."""
+
+    def __init__(self, town: Town, seed: int) -> None:
+        self.town = town
+        self.dice = random.Random(seed)
+        self.people = {
+            name: Belongings(
+                mark=f"MARK-{name.replace('/', '-')}",
+                files_mark=f"FILES-{name.partition('/')[0]}",
+            )
+            for name in PEOPLE
+        }
+        self.steps = 0
+        self.leaks: list[str] = []
+        self.statuses: Counter[str] = Counter()
+        self.covered: set[tuple[str, str, str]] = set()
+
+    # ── the people's things ──
+
+    async def furnish(self, name: str) -> None:
+        """A thread with a run and a checkpoint, an item, a file, a change."""
+        mine = self.people[name]
+        thread = await self.call(name, ("POST", "/threads"), name)
+        place = f"/threads/{thread.json()['thread_id']}"
+        run = {"assistant_id": "plain", "input": {"items": [mine.mark]}}
+        made = await self.town.call(name, "POST", f"{place}/runs", json=run)
+        mine.add("run_id", made.json().get("run_id"))
+        await self.town.call(name, "POST", f"{place}/runs/wait", json=run)
+        state = (await self.town.call(name, "GET", f"{place}/state")).json()
+        mine.add("checkpoint_id", (state.get("checkpoint") or {}).get("checkpoint_id"))
+        await self.call(name, ("PUT", "/store/items"), name)
+        tenant = name.partition("/")[0]
+        self.town.bucket.put(f"{tenant}/main/secret.md", mine.files_mark.encode())
+        await self.agent_step(name, name, force="write_file")
+        await self.answer_step(name, name)
+        changes = await self.town.call(name, "GET", "/workspaces/main/changes")
+        for change in changes.json()["changes"]:
+            mine.add("change_id", change["change_id"])
+        mine.add("workspace", "main")
+        if name == "acme/ada":
+            self.town.bucket.put("acme/board/secret.md", b"FILES-board-ada")
+            mine.add("workspace", "board")
+
+    # ── steps ──
+
+    async def everywhere(self, most: int) -> None:
+        """Every route, by everyone, for everyone's things."""
+        for case in sorted(CASES):
+            for caller in (*PEOPLE, STRANGER):
+                for whose in PEOPLE:
+                    if self.steps >= most:
+                        return
+                    await self.call(caller, case, whose)
+
+    async def anything(self) -> None:
+        """A step at random."""
+        caller = self.dice.choice((*PEOPLE, *PEOPLE, STRANGER))
+        whose = self.dice.choice(PEOPLE)
+        kind = self.dice.random()
+        if kind < 0.06 and caller is not None:
+            await self.agent_step(caller, whose)
+        elif kind < 0.12:
+            await self.answer_step(caller, whose)
+        else:
+            await self.call(caller, self.dice.choice(sorted(CASES)), whose)
+
+    async def call(self, caller: str | None, case: tuple[str, str], whose: str) -> Any:
+        """One request of the table, naming things of `whose`."""
+        method, path = case
+        is_own = caller == whose
+        await self.forget_what_is_gone(whose)
+        request = self.filled(CASES[case], path, caller, whose)
+        place = request.pop("path")
+        self.covered.add((*case, "own" if is_own else "other" if caller else "stranger"))
+        return await self.send(caller, method, place, request, case=case, is_own=is_own)
+
+    async def forget_what_is_gone(self, whose: str) -> None:
+        """A thread its owner removed is nobody's: whoever names it next makes their own."""
+        tenant, _, user = whose.partition("/")
+        theirs = self.people[whose].ids
+        async with self.town.services.pool.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT thread_id::text FROM engine.threads"
+                " WHERE tenant = %s AND owner = %s AND thread_id = ANY(%s::uuid[])",
+                (tenant, user, theirs.get("thread_id", [])),
+            )
+            there = {row["thread_id"] for row in await cursor.fetchall()}
+        theirs["thread_id"] = [one for one in theirs.get("thread_id", []) if one in there]
+        if not theirs["thread_id"]:
+            body = {"metadata": {"of": self.people[whose].mark}}
+            made = await self.town.call(whose, "POST", "/threads", json=body)
+            theirs["thread_id"] = [made.json()["thread_id"]]
+
+    def filled(
+        self, case: dict[str, Any], path: str, caller: str | None, whose: str
+    ) -> dict[str, Any]:
+        theirs, mark = self.people[whose].ids, self.people[caller].mark if caller else "MARK-nobody"
+        values = {"mark": mark, "assistant": "plain"}
+        for name in ("thread_id", "run_id", "checkpoint_id", "workspace", "change_id"):
+            known = theirs.get(name)
+            values[name] = (
+                self.dice.choice(known) if known else "00000000-0000-4000-8000-000000000000"
+            )
+        if whose == "acme/ada" and caller == "acme/bob":
+            values["workspace"] = "board"  # the tenant's other workspace is bob's too
+        elif caller != whose and caller is not None:
+            values["workspace"] = "board" if whose == "acme/ada" else "nowhere"
+        if not values["change_id"].isdigit():
+            values["change_id"] = "1"
+        content = case.get("content")
+        text = json.dumps({"path": path, **{k: v for k, v in case.items() if k != "content"}})
+        text = text.replace('"items": ["x"]', '"items": ["{mark}"]')
+        for name, value in values.items():
+            text = text.replace("{" + name + "}", value)
+        found: dict[str, Any] = json.loads(text)
+        return found | ({"content": content} if content is not None else {})
+
+    async def agent_step(self, caller: str, whose: str, force: str | None = None) -> None:
+        """Words for the agent, in a workspace of `whose`."""
+        mine, tenant = self.people[caller], whose.partition("/")[0]
+        commands = {
+            "read_file": {
+                "file_path": self.dice.choice(["/secret.md", "/../../acme/main/secret.md"])
+            },
+            "grep": {"pattern": "FILES"},
+            "glob": {"pattern": "**/*"},
+            "ls": {"path": self.dice.choice(["/", "/..", "//", "/%2e%2e"])},
+            "write_file": {
+                "file_path": f"/{self.dice.randrange(9)}.md",
+                "content": f"{mine.files_mark} {self.dice.random()}",
+            },
+        }
+        tool = force or self.dice.choice(sorted(commands))
+        words = [{"role": "user", "content": f"{tool} {json.dumps(commands[tool])}"}]
+        body: dict[str, Any] = {"messages": words}
+        body |= (
+            self.dice.choice(
+                [
+                    {"workspace": "main"},
+                    {"config": {"configurable": {"gcs_root_path": f"/{tenant}/main/"}}},
+                ]
+            )
+            if force is None
+            else {"workspace": "main"}
+        )
+        is_own = caller.partition("/")[0] == tenant or "workspace" in body
+        answer = await self.send(
+            caller, "POST", "/api/agent", {"json": body}, case=("POST", "/api/agent"), is_own=is_own
+        )
+        if answer is not None and answer.status_code == 200:
+            found = answer.json()
+            mine.add("thread_id", found["thread_id"])
+            for question in found["interrupts"]:
+                mine.questions.append((found["thread_id"], question["id"]))
+                del mine.questions[:-8]
+
+    async def answer_step(self, caller: str | None, whose: str) -> None:
+        """An answer to a question that `whose` was asked."""
+        theirs = self.people[whose].questions
+        if not theirs:
+            return
+        thread, question = self.dice.choice(theirs)
+        if caller == whose:
+            theirs.remove((thread, question))
+        resume = {question: {"type": self.dice.choice(["approve", "reject"])}}
+        if caller == whose:
+            resume[question]["type"] = "approve"
+        body = {"thread_id": thread, "resume": resume}
+        await self.send(
+            caller,
+            "POST",
+            "/api/agent",
+            {"json": body},
+            case=("POST", "/api/agent"),
+            is_own=caller == whose,
+            is_named=True,
+        )
+
+    # ── one request, and what it may not show ──
+
+    async def send(
+        self,
+        caller: str | None,
+        method: str,
+        path: str,
+        request: dict[str, Any],
+        *,
+        case: tuple[str, str],
+        is_own: bool,
+        is_named: bool | None = None,
+    ) -> Any:
+        self.steps += 1
+        waits = WAITS if path.endswith(ENDLESS) else 30
+        headers = request.pop("headers", {})
+        if caller:
+            headers["x-user"] = caller
+        try:
+            answer = await asyncio.wait_for(
+                self.town.client.request(method, path, headers=headers, **request), waits
+            )
+        except TimeoutError:
+            self.statuses["open stream"] += 1
+            if not is_own and case in NAMED:
+                self.leak(caller, method, path, "a stream of somebody else's stayed open")
+            return None
+        self.statuses[str(answer.status_code)] += 1
+        self.look(caller, method, path, case, answer, is_own=is_own, is_named=is_named)
+        self.learn(caller, case, answer)
+        return answer
+
+    def look(
+        self,
+        caller: str | None,
+        method: str,
+        path: str,
+        case: tuple[str, str],
+        answer: Any,
+        *,
+        is_own: bool,
+        is_named: bool | None,
+    ) -> None:
+        status = answer.status_code
+        if status >= 500:
+            self.leak(caller, method, path, f"the server failed: {answer.text[:200]}")
+        if caller is None and case not in FREE and status != 401:
+            self.leak(caller, method, path, f"a stranger got {status}")
+        named = case in NAMED if is_named is None else is_named
+        if caller is not None and named and not is_own and status not in (403, 404):
+            self.leak(caller, method, path, f"somebody else's was answered with {status}")
+        for mark in self.foreign(caller):
+            if mark in answer.text:
+                self.leak(caller, method, path, f"the answer holds {mark}")
+
+    def foreign(self, caller: str | None) -> list[str]:
+        marks = [p.mark for name, p in self.people.items() if name != caller]
+        tenant = caller.partition("/")[0] if caller else None
+        marks += [f"FILES-{t}" for t in ("acme", "zenith") if t != tenant]
+        return marks + (["FILES-board-ada"] if caller != "acme/ada" else [])
+
+    def learn(self, caller: str | None, case: tuple[str, str], answer: Any) -> None:
+        if (
+            caller is None
+            or answer.status_code >= 300
+            or case
+            not in (
+                ("POST", "/threads"),
+                ("POST", "/runs"),
+                ("POST", "/threads/{thread_id}/runs"),
+                ("POST", "/threads/{thread_id}/copy"),
+            )
+        ):
+            return
+        found = answer.json()
+        self.people[caller].add("thread_id", found.get("thread_id"))
+        self.people[caller].add("run_id", found.get("run_id"))
+
+    async def check_what_is_kept(self) -> None:
+        """Rows and objects of a tenant hold only that tenant's marks."""
+        tenants = {"acme": ["zenith"], "zenith": ["acme"]}
+        async with self.town.services.pool.connection() as connection:
+            for table in ("engine.threads", "engine.runs", "engine.file_changes"):
+                cursor = await connection.execute(f"SELECT tenant, t::text AS row FROM {table} t")
+                for row in await cursor.fetchall():
+                    for other in tenants[row["tenant"]]:
+                        if f"MARK-{other}" in row["row"] or f"FILES-{other}" in row["row"]:
+                            self.leaks.append(f"{table} of {row['tenant']} holds {other}'s")
+        for tenant, others in tenants.items():
+            for meta in self.town.bucket.listing(tenant).metas:
+                data = self.town.bucket.get(meta.key)
+                for other in others:
+                    if data is not None and f"FILES-{other}".encode() in data.data:
+                        self.leaks.append(f"{meta.key} holds {other}'s")
+
+    def leak(self, caller: str | None, method: str, path: str, what: str) -> None:
+        self.leaks.append(f"step {self.steps}: {caller} {method} {path}: {what}")
+
+
+async def campaign(database: Any, *, steps: int, seed: int) -> Campaign:
+    """Run it on a town of its own."""
+    bucket = BucketConfig(kind="memory")
+    async with open_town(database, bucket, {"plain": plain}) as town:
+        found = Campaign(town, seed)
+        for name in PEOPLE:
+            await found.furnish(name)
+        await found.everywhere(steps)
+        while found.steps < steps:
+            await found.anything()
+        await found.check_what_is_kept()
+        return found
+
+
+def check_cases() -> None:
+    """A route without a case here fails, before anything runs."""
+    assert set(OPENLY) == OPEN
+    assert set(CASES) == routes(), set(CASES) ^ routes()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    check_cases()
+    started, database = time.monotonic(), own_database()
+    try:
+        found = asyncio.run(campaign(database, steps=args.steps, seed=args.seed))
+    finally:
+        drop(database)
+    for leak in found.leaks[:50]:
+        sys.stdout.write(f"{leak}\n")
+    result = {
+        "steps": found.steps,
+        "leaks": len(found.leaks),
+        "routes": len(CASES),
+        "covered": len(found.covered),
+        "statuses": dict(found.statuses),
+        "seed": args.seed,
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    sys.stdout.write(json.dumps(result) + "\n")
+    return 1 if found.leaks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

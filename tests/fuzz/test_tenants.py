@@ -1,0 +1,57 @@
+"""The two-tenant campaign in short; `make fuzz-tenants` runs it in full."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import tenants_campaign
+from workspace_town import drop, own_database
+
+from bathysphere.engine.threads import Threads
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(300)]
+STEPS = 650
+"""Enough for every route by everyone, and some at random."""
+
+
+@pytest.fixture
+def database():
+    found = own_database()
+    yield found
+    drop(found)
+
+
+def test_every_route_has_a_case_here():
+    tenants_campaign.check_cases()
+
+
+def test_nobody_sees_what_is_another_s(database):
+    found = asyncio.run(tenants_campaign.campaign(database, steps=STEPS, seed=8))
+    assert found.leaks == []
+    assert found.steps >= STEPS
+    kinds = ("own", "other", "stranger")
+    missed = {(*case, k) for case in tenants_campaign.CASES for k in kinds} - found.covered
+    assert missed == set()
+
+
+def test_a_planted_hole_is_found(database, monkeypatch):
+    """A thread is given to whoever knows its id."""
+
+    async def anybody(self, thread_id, *, owner):
+        async with self._pool.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT * FROM engine.threads WHERE thread_id = %s", (thread_id,)
+                )
+            ).fetchone()
+        return tenants_campaign.Thread.from_row(row)
+
+    monkeypatch.setattr(Threads, "get", anybody)
+    only = {("GET", "/threads/{thread_id}"): {}}
+    monkeypatch.setattr(tenants_campaign, "CASES", {**tenants_campaign.OPENLY, **only})
+    found = asyncio.run(tenants_campaign.campaign(database, steps=180, seed=1))
+    assert found.leaks

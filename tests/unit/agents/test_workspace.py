@@ -1,0 +1,319 @@
+"""The workspace agent: it delegates, its specialist asks, and a change is what was shown."""
+
+import difflib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from bathysphere.agents.workspace import spec
+from bathysphere.agents.workspace.subagents import REGISTRY
+from bathysphere.backends.object_store import BucketConfig, ObjectStoreBackend, open_bucket
+from bathysphere.core.errors import NotAllowed
+from bathysphere.harness.build import build
+from bathysphere.middleware.workspace import RunRoot
+from bathysphere.models.resolve import Models
+from bathysphere.tenancy.directory import Directory, Tenant
+from bathysphere.testing import ScriptedChatModel, calls, says
+
+SNAPSHOTS = Path(__file__).parents[2] / "snapshots" / "workspace"
+THREAD = {"configurable": {"thread_id": "1"}}
+DIRECTORY = Directory(
+    tenants={
+        "acme": Tenant(workspaces={"main": None, "board": frozenset({"ada"})}),
+        "zenith": Tenant(),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """What the worker puts into a run's context."""
+
+    tenant: str = "acme"
+    user: str = "ada"
+    changes: Any = None
+    effects: Any = None
+
+
+class Changes:
+    def __init__(self):
+        self.begun, self.finished = {}, {}
+
+    async def begin(self, change):
+        self.begun[change.call] = change
+
+    async def finish(self, call, *, after_version):
+        self.finished[call] = after_version
+
+    async def drop(self, call):
+        self.begun.pop(call, None)
+
+
+class Desk:
+    """An agent on a bucket in memory, with scripted models."""
+
+    def __init__(self, *script, lead=None):
+        self.root = RunRoot(DIRECTORY)
+        self.files = ObjectStoreBackend(open_bucket(BucketConfig(kind="memory")), self.root)
+        self.bucket = self.files._objects
+        self.lead = ScriptedChatModel(
+            script=lead
+            or [calls("task", subagent_type="files", description="do it"), says("Done.")]
+        )
+        self.worker = ScriptedChatModel(script=[*script, says("Worked.")])
+        models = Models(main=self.lead, subagent=self.worker, summary=self.lead, audit=self.lead)
+        self.graph = build(spec(models=models, backend=self.files), checkpointer=InMemorySaver())
+        self.changes = Changes()
+
+    def put(self, key, text):
+        self.bucket.put(key, text.encode())
+
+    def text(self, key):
+        got = self.bucket.get(key)
+        return got.data.decode() if got else None
+
+    async def run(self, given, caller=None):
+        caller = caller or Caller(changes=self.changes)
+        await self.graph.ainvoke(given, THREAD, context=caller)
+        state = await self.graph.aget_state(THREAD, subgraphs=True)
+        return list(state.interrupts)
+
+    async def start(self, caller=None, workspace="main"):
+        given = {"messages": [("user", "Change it.")], "workspace": workspace}
+        return await self.run(given, caller)
+
+    async def answer(self, question, caller=None, **decision):
+        bound = {"bound": question.value["bound"]} | decision  # as the engine does
+        return await self.run(Command(resume={question.id: bound}), caller)
+
+    def last_tool_message(self):
+        return self.worker.requests[-1][-1]
+
+
+WRITE = calls("write_file", file_path="/a.md", content="new\n")
+EDIT = calls("edit_file", file_path="/a.md", old_string="old", new_string="new")
+
+
+# ── what the models see ──
+
+
+def check_snapshot(name, text):
+    path = SNAPSHOTS / name
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    stored = path.read_text(encoding="utf-8") if path.exists() else ""
+    diff = difflib.unified_diff(stored.splitlines(), text.splitlines(), lineterm="")
+    assert stored == text, "\n".join([f"{name}: UPDATE_SNAPSHOTS=1 pytest {__file__}", *diff])
+
+
+async def test_the_models_read_these_prompts_and_see_these_tools():
+    desk = Desk()
+    await desk.start()
+    prompts = [model.requests[0][0].text for model in (desk.lead, desk.worker)]
+    check_snapshot("system_prompt.md", "\n\n-- files --\n\n".join(prompts) + "\n")
+    tools = {"workspace": desk.lead.tool_schemas(0), "files": desk.worker.tool_schemas(0)}
+    for schemas in tools.values():
+        schemas.sort(key=lambda tool: tool["function"]["name"])
+    check_snapshot("tools.json", json.dumps(tools, indent=2, sort_keys=True) + "\n")
+    model = ScriptedChatModel()
+    models = Models(main=model, subagent=model, summary=model, audit=model)
+    check_snapshot("stack.txt", spec(models=models, backend=desk.files).describe() + "\n")
+
+
+async def test_the_lead_has_task_and_its_list_and_nothing_else():
+    desk = Desk(lead=[calls("read_file", file_path="/a.md"), says("Sorry.")])
+    desk.put("acme/main/a.md", "secret")
+    await desk.start()
+    assert sorted(desk.lead.tools_seen[0]) == ["task", "write_todos"]
+    refusal = desk.lead.requests[-1][-1]
+    assert "You do not have `read_file`" in refusal.text
+    assert "secret" not in refusal.text
+
+
+async def test_each_role_has_its_own_model():
+    desk = Desk()
+    await desk.start()
+    assert len(desk.lead.requests) == 2
+    assert len(desk.worker.requests) == 1
+    assert set(desk.worker.tools_seen[0]) >= {"ls", "read_file", "write_file", "edit_file", "grep"}
+    assert "task" not in desk.worker.tools_seen[0]
+
+
+def test_a_specialist_is_a_folder_and_a_line():
+    folder = Path(__file__).parents[3] / "src/bathysphere/agents/workspace/subagents"
+    folders = {p.name for p in folder.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders == set(REGISTRY)
+
+
+# ── approvals ──
+
+
+async def test_reading_needs_nobody_and_stays_in_the_root():
+    desk = Desk(calls("read_file", file_path="/a.md"), calls("grep", pattern="secret"))
+    desk.put("acme/main/a.md", "our secret")
+    desk.put("zenith/main/a.md", "their secret")
+    assert await desk.start() == []
+    seen = " ".join(m.text for m in desk.worker.requests[-1])
+    assert "our secret" in seen
+    assert "their secret" not in seen
+
+
+async def test_a_change_waits_with_its_difference_and_is_written_down_with_its_approver():
+    desk = Desk(EDIT)
+    desk.put("acme/main/a.md", "old\nline\n")
+    [question] = await desk.start()
+    value = question.value
+    assert (value["type"], value["name"], value["path"]) == ("tool_approval", "edit_file", "/a.md")
+    assert "-old\n+new\n" in value["diff"]
+    assert desk.text("acme/main/a.md") == "old\nline\n"
+    assert await desk.answer(question, type="approve") == []
+    assert desk.text("acme/main/a.md") == "new\nline\n"
+    [change] = desk.changes.begun.values()
+    assert (change.workspace, change.path, change.action) == ("main", "/a.md", "edit")
+    assert (change.approver, change.before) == ("ada", b"old\nline\n")
+    assert list(desk.changes.finished) == [change.call]
+
+
+async def test_a_stale_approval_comes_back_with_the_new_difference():
+    desk = Desk(EDIT)
+    desk.put("acme/main/a.md", "old\n")
+    [question] = await desk.start()
+    desk.put("acme/main/a.md", "old, and a line of somebody else\n")
+    [again] = await desk.answer(question, type="approve")
+    assert desk.text("acme/main/a.md") == "old, and a line of somebody else\n"
+    assert "+new, and a line of somebody else" in again.value["diff"]
+    assert again.value["version"] != question.value["version"]
+    assert desk.changes.finished == {}
+    assert await desk.answer(again, type="approve") == []
+    assert desk.text("acme/main/a.md") == "new, and a line of somebody else\n"
+    assert len(desk.changes.finished) == 1
+
+
+async def test_a_new_file_is_only_written_where_there_is_still_none():
+    desk = Desk(WRITE)
+    [question] = await desk.start()
+    desk.put("acme/main/a.md", "theirs\n")
+    [again] = await desk.answer(question, type="approve")
+    assert "-theirs\n+new\n" in again.value["diff"]
+    await desk.answer(again, type="reject", message="keep theirs")
+    assert desk.text("acme/main/a.md") == "theirs\n"
+    assert "keep theirs" in desk.last_tool_message().text
+
+
+async def test_an_answer_that_names_another_version_changes_nothing():
+    desk = Desk(WRITE)
+    desk.put("acme/main/a.md", "old\n")
+    [question] = await desk.start()
+    forged = {"version": "other", "result": "other"}
+    [again] = await desk.answer(question, type="approve", bound=forged)
+    assert desk.text("acme/main/a.md") == "old\n"
+    assert again.id != question.id
+
+
+async def test_an_answer_without_a_version_changes_nothing():
+    desk = Desk(WRITE)
+    [question] = await desk.start()
+    await desk.answer(question, type="approve", bound=None)
+    assert desk.text("acme/main/a.md") is None
+    assert "does not say which version" in desk.last_tool_message().text
+
+
+async def test_a_person_may_change_the_call_but_not_the_file():
+    desk = Desk(WRITE)
+    [question] = await desk.start()
+    action = {"name": "write_file", "args": {"file_path": "/a.md", "content": "mine\n"}}
+    await desk.answer(question, type="edit", edited_action=action)
+    assert desk.text("acme/main/a.md") == "mine\n"
+    assert "Executed instead" in desk.last_tool_message().text
+    other = Desk(WRITE)
+    [question] = await other.start()
+    action = {"name": "write_file", "args": {"file_path": "/b.md", "content": "mine\n"}}
+    await other.answer(question, type="edit", edited_action=action)
+    assert other.text("acme/main/b.md") is None
+
+
+async def test_a_step_that_is_run_again_after_the_write_landed_asks_nobody_again():
+    desk = Desk(EDIT)
+    desk.put("acme/main/a.md", "old\n")
+    [question] = await desk.start()
+    desk.put("acme/main/a.md", "new\n")  # as if the worker had died right after writing
+    assert await desk.answer(question, type="approve") == []
+    assert "was made" in desk.last_tool_message().text
+    assert desk.text("acme/main/a.md") == "new\n"
+
+
+async def test_what_cannot_be_done_bothers_nobody():
+    desk = Desk(
+        EDIT,
+        calls("delete", file_path="/folder"),
+        calls("write_file", file_path="/../x", content=""),
+    )
+    desk.put("acme/main/folder/x", "x")
+    assert await desk.start() == []
+    texts = [m.text for m in desk.worker.requests[-1]]
+    assert any("no such file" in text for text in texts)
+
+
+# ── the tenant ──
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Caller(tenant="zenith", user="eve"),
+        Caller(tenant="acme", user=""),
+        {"tenant": "acme", "user": "ada"},
+        None,
+    ],
+)
+async def test_a_thread_goes_on_only_as_the_tenant_it_was_begun_by(other):
+    """A write that one tenant asked for cannot be approved into another's workspace."""
+    desk = Desk(WRITE)
+    [question] = await desk.start()
+    bound = {"type": "approve", "bound": question.value["bound"]}
+    await desk.graph.ainvoke(Command(resume={question.id: bound}), THREAD, context=other)
+    assert [m.key for m in desk.bucket.listing("acme").metas] == []
+    assert [m.key for m in desk.bucket.listing("zenith").metas] == []
+    assert "permission_denied" in desk.lead.requests[-1][-1].text
+
+
+@pytest.mark.parametrize(
+    "context",
+    [None, {"tenant": "acme", "user": "ada"}, {"langgraph_auth_user": {"identity": "ada"}}],
+)
+async def test_what_a_client_could_send_is_no_identity(context):
+    desk = Desk(WRITE)
+    config = {
+        "configurable": {
+            "thread_id": "1",
+            "tenant": "acme",
+            "user_id": "ada",
+            "langgraph_auth_user": {"identity": "ada", "tenant": "acme"},
+            "gcs_root_path": "/acme/main/",
+        }
+    }
+    with pytest.raises(NotAllowed):
+        await desk.graph.ainvoke({"messages": [("user", "x")]}, config, context=context)
+    assert desk.lead.requests == []
+
+
+@pytest.mark.parametrize("workspace", ["nowhere", "../zenith/main", ""])
+async def test_a_workspace_the_identity_may_not_use_is_refused(workspace):
+    with pytest.raises(NotAllowed):
+        await Desk(WRITE).start(workspace=workspace)
+    with pytest.raises(NotAllowed):
+        await Desk(WRITE).start(Caller(user="bob"), workspace="board")
+
+
+async def test_a_thread_stays_in_its_workspace():
+    desk = Desk()
+    await desk.start(workspace="board")
+    with pytest.raises(NotAllowed):
+        await desk.start(workspace="main")
