@@ -2,9 +2,10 @@
 
     python tests/mutation/mutate.py [--only validator] [--limit 50] [--workers 2]
 
-One mutant at a time, in a fork of a process that has the libraries loaded, against the unit tests
-of its module. A mutant that passes them all is a survivor, and is printed. Last line: JSON.
-Survivors that are known, with their reasons: docs/payments-protocol.md.
+Each mutant runs in a fork of a process that has collected the unit tests of its module, with the
+changed code put into the living function (or with the module loaded anew). A mutant that passes
+them all is a survivor, and is printed. Last line: JSON. Those that are known, with
+their reasons: docs/payments-protocol.md.
 """
 
 import argparse
@@ -13,12 +14,15 @@ import copy
 import importlib.abc
 import importlib.util
 import json
+import mmap
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import CodeType
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "bathysphere" / "payments"
@@ -186,30 +190,62 @@ class Replace(ast.NodeTransformer):
         return self.by if node is self.target else super().visit(node)
 
 
-def mutants(module: str) -> Iterator[tuple[int, str, str, str]]:
-    """Line, what was, what is, and the whole changed source, for each mutant of a module."""
-    tree = ast.parse((SRC / f"{module}.py").read_text(encoding="utf-8"))
-    skipped = Skipped(tree).nodes
-    inside_f_string = {
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One change of one module: which node of its tree, and which of the node's changes."""
+
+    module: str
+    place: int
+    variant: int
+    line: int
+    was: str
+    now: str
+    function: str
+    """The function that it is in, or nothing: then it acts when the module is loaded."""
+
+    def code(self) -> CodeType:
+        """The changed module, compiled."""
+        tree = parsed(self.module)
+        node = next(each for n, each in enumerate(ast.walk(tree)) if n == self.place)
+        by = next(c for n, c in enumerate(changes(node)) if n == self.variant)
+        changed = ast.fix_missing_locations(Replace(node, by).visit(tree))
+        return compile(changed, f"<mutant of {self.module}>", "exec")
+
+
+def parsed(module: str) -> ast.Module:
+    return ast.parse((SRC / f"{module}.py").read_text(encoding="utf-8"))
+
+
+def mutants(module: str) -> Iterator[Mutant]:
+    """Every mutant of a module."""
+    tree = parsed(module)
+    homes = dict(_homes(tree))
+    skipped = Skipped(tree).nodes | {
         id(part) for node in ast.walk(tree) if isinstance(node, ast.FormattedValue)
         and node.format_spec for part in ast.walk(node.format_spec)
     }  # fmt: skip
-    for node in ast.walk(tree):
-        if id(node) in skipped or id(node) in inside_f_string:
+    for place, node in enumerate(ast.walk(tree)):
+        if id(node) in skipped:
             continue
-        for changed in changes(node):
-            whole = ast.fix_missing_locations(_replaced(tree, node, changed))
-            yield getattr(node, "lineno", 0), _text(node), _text(changed), ast.unparse(whole)
+        for variant, changed in enumerate(changes(node)):
+            yield Mutant(
+                module=module, place=place, variant=variant, line=getattr(node, "lineno", 0),
+                was=_text(node), now=_text(changed), function=homes.get(id(node), ""),
+            )  # fmt: skip
 
 
-def _replaced(tree: ast.Module, node: ast.AST, by: ast.AST) -> ast.Module:
-    """A copy of the tree with one node replaced; nodes are matched by their place in the walk."""
-    place = next(n for n, each in enumerate(ast.walk(tree)) if each is node)
-    twin = copy.deepcopy(tree)
-    target = next(each for n, each in enumerate(ast.walk(twin)) if n == place)
-    changed = Replace(target, by).visit(twin)
-    assert isinstance(changed, ast.Module)
-    return changed
+def _homes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """For each node in a function's body, the name of the outermost function."""
+    outer = [("", node) for node in tree.body]
+    outer += [
+        (f"{node.name}.", inner)
+        for node in tree.body if isinstance(node, ast.ClassDef) for inner in node.body
+    ]  # fmt: skip
+    for prefix, node in outer:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in node.body:
+                for inner in ast.walk(statement):
+                    yield id(inner), prefix + node.name
 
 
 def _text(node: ast.AST) -> str:
@@ -219,19 +255,112 @@ def _text(node: ast.AST) -> str:
 
 # ── running ──
 
+PACKAGE = "bathysphere.payments."
+# Only the plugins that the tests use: loading the others takes longer than the tests.
+OPTIONS = "-p pytest_asyncio.plugin -p pytest_timeout -p no:cacheprovider -x -q --timeout=60"
+QUIET = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+
 
 class Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads the changed source in the place of one module."""
+    """Loads the changed module in the place of the real one."""
 
-    def __init__(self, module: str, source: str) -> None:
-        self.name = "bathysphere.payments." + module.replace("/", ".")
-        self.source = source
+    def __init__(self, mutant: Mutant) -> None:
+        self.name = PACKAGE + mutant.module.replace("/", ".")
+        self.mutant = mutant
 
     def find_spec(self, name, path=None, target=None):
         return importlib.util.spec_from_loader(name, self) if name == self.name else None
 
     def exec_module(self, module) -> None:
-        exec(compile(self.source, f"<mutant of {self.name}>", "exec"), module.__dict__)
+        exec(self.mutant.code(), module.__dict__)
+
+
+def put_in(mutant: Mutant) -> None:
+    """Give the living function the changed code: whoever imported it has the mutant now."""
+    module = sys.modules[PACKAGE + mutant.module.replace("/", ".")]
+    found = module.__dict__
+    for part in mutant.function.split("."):
+        found = found[part] if isinstance(found, dict) else found.__dict__[part]
+    function = getattr(found, "fget", None) or getattr(found, "__func__", found)
+    function.__code__ = _code_of(mutant.code(), mutant.function)
+
+
+def _code_of(code: CodeType, name: str) -> CodeType:
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    for const in inner:
+        if const.co_qualname == name:
+            return const
+        if name.startswith(const.co_qualname + "."):
+            return _code_of(const, name)
+    raise LookupError(name)
+
+
+def forked(act: Callable[[], bool]) -> bool:
+    """Run it in a fork that says nothing; whether it was true. One that hangs or dies was not."""
+    pid = os.fork()
+    if pid == 0:
+        verdict = False
+        try:
+            silence = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silence, 1)
+            os.dup2(silence, 2)
+            verdict = act()
+        finally:
+            os._exit(0 if verdict else 1)
+    end = time.monotonic() + TIMEOUT
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return False
+
+
+def run_tests(module: str, *plugins: object) -> bool:
+    import pytest
+
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    files = [str(TESTS / f"{name}.py") for name in MODULES[module]]
+    return pytest.main([*OPTIONS.split(), *QUIET, *files], plugins=list(plugins)) == 0
+
+
+class Judge:
+    """A pytest plugin: collects once, then runs the tests on each mutant in a fork of its own.
+
+    The test that noticed the last mutant comes first for the next one, random tests come last.
+    """
+
+    def __init__(self, jobs: list[Mutant], tell: Callable[[Mutant, bool], None]) -> None:
+        self.jobs, self.tell = jobs, tell
+        self.noticed = mmap.mmap(-1, 8)  # shared with the forks: which test it was
+
+    def pytest_runtestloop(self, session) -> bool:
+        items = sorted(session.items, key=lambda item: hasattr(item.obj, "hypothesis"))
+        assert forked(lambda: self.passes(session, items, None)), "it fails without a mutant"
+        for mutant in self.jobs:
+            survived = forked(lambda chosen=mutant: self.passes(session, items, chosen))
+            self.tell(mutant, survived)
+            if not survived:
+                items.insert(0, items.pop(int.from_bytes(self.noticed[:8], "big")))
+        return True
+
+    def passes(self, session, items, mutant: Mutant | None) -> bool:
+        self.noticed[:8] = bytes(8)
+        if mutant is not None:
+            put_in(mutant)
+        for number, item in enumerate(items):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            if session.testsfailed:
+                self.noticed[:8] = number.to_bytes(8, "big")
+                return False
+        return True
+
+
+def loaded_anew(mutant: Mutant) -> bool:
+    sys.meta_path.insert(0, Mutated(mutant))
+    return run_tests(mutant.module)
 
 
 def preload() -> None:
@@ -240,62 +369,38 @@ def preload() -> None:
     for name in ("pytest", "pytest_asyncio", "hypothesis", "httpx", "coincurve", "psycopg",
                  "psycopg_pool", "bathysphere.testing.fixtures"):  # fmt: skip
         importlib.import_module(name)
-    loaded = [name for name in sys.modules if name.startswith("bathysphere.payments.")]
+    loaded = [name for name in sys.modules if name.startswith(PACKAGE)]
     assert not loaded, loaded
 
 
-def run_child(module: str, source: str, tests: list[str]) -> None:
-    """In the fork: run the tests against the mutant and end with pytest's verdict."""
-    import pytest
+def work(jobs: list[Mutant], channel: int) -> None:
+    """One worker: judge its share of the mutants and write a line for each."""
+    with os.fdopen(channel, "w", buffering=1) as out:
 
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    sys.meta_path.insert(0, Mutated(module, source))
-    files = [str(TESTS / f"{name}.py") for name in tests]
-    # Only the plugins that the tests use: loading the others takes longer than the tests.
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    options = "-p pytest_asyncio.plugin -p pytest_timeout -p no:cacheprovider -x -q --timeout=60"
-    quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    verdict = 1  # a mutant may break anything, pytest too, and that is a kill
-    try:
-        verdict = int(pytest.main([*options.split(), *quiet, *files]))
-    finally:
-        os._exit(0 if verdict == 0 else 1)
+        def tell(mutant: Mutant, survived: bool) -> None:
+            out.write(json.dumps({**asdict(mutant), "survived": survived}) + "\n")
+            if survived:
+                sys.stderr.write(f"{mutant.module}:{mutant.line} {mutant.was} → {mutant.now}\n")
+
+        for module in MODULES:
+            mine = [mutant for mutant in jobs if mutant.module == module]
+            for mutant in mine:
+                if not mutant.function:
+                    tell(mutant, forked(lambda chosen=mutant: loaded_anew(chosen)))
+            inner = [mutant for mutant in mine if mutant.function]
+            if inner:
+                judge(module, inner, tell)
 
 
-def start(module: str, source: str, tests: list[str]) -> int:
+def judge(module: str, jobs: list[Mutant], tell: Callable[[Mutant, bool], None]) -> None:
+    """In a fork, so that the worker itself never loads what is mutated."""
     pid = os.fork()
     if pid == 0:
-        run_child(module, source, tests)
-    return pid
-
-
-def survives(module: str, source: str, tests: list[str]) -> bool:
-    """Whether all the tests pass on the mutant; one that hangs is noticed."""
-    pid = start(module, source, tests)
-    end = time.monotonic() + TIMEOUT
-    while time.monotonic() < end:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.02)
-    os.kill(pid, signal.SIGKILL)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        run_tests(module, Judge(jobs, tell))
+        os._exit(0)
     os.waitpid(pid, 0)
-    return False
-
-
-def work(jobs: list[tuple[str, int, str, str, str]], channel: int) -> None:
-    """One worker: judge its share of the mutants and write a line for each."""
-    with os.fdopen(channel, "w") as out:
-        for number, (module, line, was, now, source) in enumerate(jobs, 1):
-            survived = survives(module, source, MODULES[module])
-            fields = {"module": module, "line": line, "was": was, "now": now, "survived": survived}
-            out.write(json.dumps(fields) + "\n")
-            out.flush()
-            if survived or number % 20 == 0:
-                found = f"survived: {module}:{line} {was} → {now}" if survived else module
-                sys.stderr.write(f"{number}/{len(jobs)} {found}\n")
 
 
 def main() -> int:
@@ -306,10 +411,7 @@ def main() -> int:
     given = options.parse_args()
     os.chdir(ROOT)
     preload()
-    every = sorted({name for names in MODULES.values() for name in names})
-    unchanged = (SRC / "validator.py").read_text(encoding="utf-8")
-    assert survives("validator", unchanged, every), "the tests fail without any mutant"
-    jobs = [(m, *found) for m in MODULES if given.only in m for found in mutants(m)]
+    jobs = [mutant for m in MODULES if given.only in m for mutant in mutants(m)]
     if given.limit and len(jobs) > given.limit:
         jobs = [jobs[n * len(jobs) // given.limit] for n in range(given.limit)]
     readers = []
