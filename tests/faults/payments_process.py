@@ -54,8 +54,8 @@ MASTER = b"the master secret of the campaign"
 NEEDS_MONEY, FELL, FAILED = 10, 11, 12
 PATIENCE = Patience(
     lease=timedelta(seconds=4),
-    first_wait=timedelta(milliseconds=100),
-    longest_wait=timedelta(milliseconds=500),
+    first_wait=timedelta(milliseconds=200),
+    longest_wait=timedelta(seconds=1),
 )
 GRACE = timedelta(seconds=2)
 
@@ -181,10 +181,10 @@ async def _live(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any
         if not options["abandons"] and not await _run(parts, reaper, pool, options):
             return NEEDS_MONEY
         await till.close(thread, payer=PAYER)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(40):
         while (await till.session(thread, payer=PAYER)).status != "closed":
-            await parts.settlement.turn()
-            await asyncio.sleep(0.05)
+            did = await parts.settlement.turn()
+            await asyncio.sleep(0.02 if did["done"] or did["frozen"] else 0.3)
     await till.refunds(thread, payer=PAYER)
     return 0
 

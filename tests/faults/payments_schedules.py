@@ -15,7 +15,7 @@ WireFault = Literal["lose_request", "lose_response", "truncate", "delay", "dupli
 WIRE: tuple[WireFault, ...] = get_args(WireFault)
 Outage = Literal["mint_kill", "mint_freeze", "mint_restart", "postgres_fast", "postgres_crash"]
 OUTAGES: tuple[Outage, ...] = get_args(Outage)
-OUTAGE_EVERY = 9  # schedules; each takes seconds in which everybody waits
+OUTAGE_EVERY = 16  # schedules; each takes seconds in which everybody waits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,8 @@ class PaidSchedule:
     answers: int
     first_sats: int
     fails_first: bool
-    """Whether each second model call fails once: a charge is voided and made again."""
+    """Whether each second model call fails once: a charge is voided and made again. Not in a
+    tree: a subagent that fails is a result there, and nobody asks again."""
     deaths: tuple[Death, ...]
     wire: tuple[tuple[WireFault, str], ...]
     outage: Outage | None
@@ -85,7 +86,7 @@ def draw(seed: int, number: int) -> PaidSchedule:
         text=text,
         answers=answers,
         first_sats=dice.choice((1, 16, 33, 64, 257)),
-        fails_first=dice.random() < 0.25,
+        fails_first=not in_tree and dice.random() < 0.5,
         deaths=(first, *more),
         wire=tuple(faults),
         outage=outage,
