@@ -25,9 +25,6 @@ from test_walls import ASKED, NAMED, OPEN, routes
 from workspace_town import Town, drop, open_town, own_database
 
 from bathysphere.backends.object_store import BucketConfig
-from bathysphere.engine.records import Thread
-
-__all__ = ["Campaign", "Thread", "campaign", "check_cases"]
 
 PEOPLE = ("acme/ada", "acme/bob", "zenith/eve")
 STRANGER = None

@@ -11,7 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import tenants_campaign
 from workspace_town import drop, own_database
 
-from bathysphere.engine.threads import Threads
+from bathysphere.server.workspaces import Workspaces
+from bathysphere.tenancy.root import Root
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(300)]
 STEPS = 650
@@ -39,19 +40,14 @@ def test_nobody_sees_what_is_another_s(database):
 
 
 def test_a_planted_hole_is_found(database, monkeypatch):
-    """A thread is given to whoever knows its id."""
-
-    async def anybody(self, thread_id, *, owner):
-        async with self._pool.connection() as connection:
-            row = await (
-                await connection.execute(
-                    "SELECT * FROM engine.threads WHERE thread_id = %s", (thread_id,)
-                )
-            ).fetchone()
-        return tenants_campaign.Thread.from_row(row)
-
-    monkeypatch.setattr(Threads, "get", anybody)
-    only = {("GET", "/threads/{thread_id}"): {}}
+    """Whoever names a workspace gets it."""
+    monkeypatch.setattr(
+        Workspaces, "root", lambda self, owner, name: Root(tenant="acme", workspace=name)
+    )
+    only = {
+        case: tenants_campaign.NAMED[case] for case in [("GET", "/workspaces/{workspace}/file")]
+    }
     monkeypatch.setattr(tenants_campaign, "CASES", {**tenants_campaign.OPENLY, **only})
-    found = asyncio.run(tenants_campaign.campaign(database, steps=180, seed=1))
-    assert found.leaks
+    found = asyncio.run(tenants_campaign.campaign(database, steps=170, seed=1))
+    assert any("FILES-board-ada" in leak for leak in found.leaks)
+    assert any("was answered with 200" in leak for leak in found.leaks)

@@ -317,3 +317,18 @@ async def test_a_thread_stays_in_its_workspace():
     await desk.start(workspace="board")
     with pytest.raises(NotAllowed):
         await desk.start(workspace="main")
+
+
+def test_it_works_without_async_too():
+    desk = Desk(EDIT)
+    desk.put("acme/main/a.md", "old\n")
+    given = {"messages": [("user", "Change it.")], "workspace": "main"}
+    desk.graph.invoke(given, THREAD, context=Caller())
+    [question] = desk.graph.get_state(THREAD, subgraphs=True).interrupts
+    desk.put("acme/main/a.md", "old and more\n")
+    answer = {question.id: {"type": "approve", "bound": question.value["bound"]}}
+    desk.graph.invoke(Command(resume=answer), THREAD, context=Caller())
+    [again] = desk.graph.get_state(THREAD, subgraphs=True).interrupts
+    answer = {again.id: {"type": "approve", "bound": again.value["bound"]}}
+    desk.graph.invoke(Command(resume=answer), THREAD, context=Caller())
+    assert desk.text("acme/main/a.md") == "new and more\n"
