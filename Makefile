@@ -100,6 +100,9 @@ prompts-tutor: ## Seed 000's example prompts, on the scripted model or TEST_MODE
 tamper: ## Flip single bytes of an exported proof, in every part; last line is JSON
 	$(PY) tests/faults/proof_campaign.py --positions $(or $(POSITIONS),2000) --seed $(or $(SEED),1)
 
+bench-research: ## Research over 320 made documents with a model that lies (or BATHYSPHERE_MODEL_MAIN); last line is JSON
+	$(PY) -W ignore benchmarks/quality/research/run.py --questions $(or $(QUESTIONS),60) --seed $(or $(SEED),1)
+
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel
 

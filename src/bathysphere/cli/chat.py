@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if not os.environ.get(DEBUG):
         warnings.simplefilter("ignore")  # those of the libraries are not for the person who chats
     from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.store.memory import InMemoryStore
 
     from bathysphere.agents import configured
     from bathysphere.cli.talk.answers import Answers, Approve
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     documents = shared_documents(spec, args.files)
     device = Device(documents, decide=Proposals(screen=screen, approve=rule).decide)
     session = Session(
-        graph=build(spec, checkpointer=InMemorySaver()),
+        graph=build(spec, checkpointer=InMemorySaver(), store=InMemoryStore()),
         screen=screen,
         answers=Answers(screen=screen, approve=rule, alone=alone, device=device),
     )

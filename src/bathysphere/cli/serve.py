@@ -98,19 +98,31 @@ def run(args: argparse.Namespace) -> int:
             hint="pass --redis-url, or leave --no-worker out",
         )
     print("Starting …", file=sys.stderr)
+    from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.server.parts import graphs_of
+    from bathysphere.server.parts import graphs_of, research_of
     from bathysphere.server.payments.settings import PaymentSettings
+    from bathysphere.server.research import Desk
     from bathysphere.server.serving import serve
 
     models = ModelSettings.from_environment()
+    research = research_of(settings, models, ResearchSettings.from_environment())
+    graphs, desk = graphs_of(models, research=research), Desk(models=models, research=research)
 
     def on_ready(ready: "Ready") -> None:
         _say(ready, settings, model=models.choice("main").name)
 
     payments = PaymentSettings.from_environment()
-    graphs = graphs_of(models)
-    run_loop(serve(settings, graphs=graphs, works=works, on_ready=on_ready, payments=payments))
+    run_loop(
+        serve(
+            settings,
+            graphs=graphs,
+            desk=desk,
+            works=works,
+            on_ready=on_ready,
+            payments=payments,
+        )
+    )
     print("Stopped.", file=sys.stderr)
     return 0
 

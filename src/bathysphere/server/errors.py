@@ -37,6 +37,8 @@ STATUSES = {
     "token_refused": 400,
     "bad_refund_key": 422,
     "payment_required": 402,
+    "report_not_found": 404,
+    "unknown_snapshot": 404,
     "thread_busy": 409,
     "thread_exists": 409,
     "run_id_taken": 409,

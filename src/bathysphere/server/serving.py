@@ -34,6 +34,7 @@ from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import TracedRuns
 from bathysphere.server.parts import Instruments, redis_of, tracing_of, worker_of
 from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.research import Desk
 from bathysphere.server.services import Services, open_services
 from bathysphere.server.settings import ServerSettings
 
@@ -58,6 +59,7 @@ async def serve(
     works: bool,
     on_ready: OnReady,
     payments: PaymentSettings | None = None,
+    desk: Desk | None = None,
 ) -> None:
     """Answer until a signal comes; with `works` also do the runs."""
     settings = _calling_the_mint(settings, payments)
@@ -67,7 +69,7 @@ async def serve(
         await stack.enter_async_context(tracing_of(settings, "bathysphere-api"))
         database = await stack.enter_async_context(_database(settings, url=url, works=works))
         services, instruments = await _open(stack, settings, database, graphs, payments)
-        app = await _app(stack, settings, services, instruments)
+        app = await _app(stack, settings, services, instruments, desk)
         front = listener(
             app,
             trusted_proxies=settings.trusted_proxies,
@@ -259,6 +261,7 @@ async def _app(
     settings: ServerSettings,
     services: Services,
     instruments: Instruments,
+    desk: Desk | None,
 ) -> ASGIApp:
     http = await stack.enter_async_context(httpx.AsyncClient(timeout=5))
     identify = identify_by(settings, pool=services.pool, http=http, clock=services.clock)
@@ -271,7 +274,7 @@ async def _app(
         clock=services.clock,
         buckets=await _buckets(stack, settings, services),
     )
-    return wrap(create_app(services=services, identify=identify), edge)
+    return wrap(create_app(services=services, identify=identify, desk=desk), edge)
 
 
 async def _buckets(
