@@ -108,6 +108,9 @@ fuzz-tenants: ## Two tenants and a stranger on every route at random; last line 
 	@scripts/services.sh
 	$(PY) tests/fuzz/tenants_campaign.py --steps $(or $(STEPS),5000) --seed $(or $(SEED),1)
 
+bench-research: ## Research over 320 made documents with a model that lies (or BATHYSPHERE_MODEL_MAIN); last line is JSON
+	$(PY) -W ignore benchmarks/quality/research/run.py --questions $(or $(QUESTIONS),60) --seed $(or $(SEED),1)
+
 wheel: ## Build the wheel into dist/
 	$(PY) -m build --wheel
 

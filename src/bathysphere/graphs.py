@@ -7,8 +7,17 @@ first asked for, not at import.
 from functools import cache
 
 from bathysphere.agents import configured
+from bathysphere.agents.research.settings import ResearchSettings
 from bathysphere.harness.build import Graph, build
 from bathysphere.models.settings import ModelSettings
+
+
+@cache
+def research() -> Graph:
+    """The `research` agent."""
+    models = ModelSettings.from_environment()
+    config = ResearchSettings.from_environment().config(models)
+    return build(configured("research", models, config=config))
 
 
 @cache

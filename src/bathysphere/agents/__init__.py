@@ -1,4 +1,8 @@
-"""The agents that ship: each a folder with its prompt and a `spec()`, and one line here."""
+"""The agents that ship: each a folder with its prompt and a `spec()`, and one line here.
+
+Most describe themselves as an `AgentSpec`, on the harness's loop; one whose flow is fixed describes
+itself as a `GraphSpec`. What follows (`build`, `describe`, serving) takes either.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,11 +13,12 @@ if TYPE_CHECKING:
     from deepagents.backends.protocol import BackendProtocol
     from langchain.agents.middleware.types import AgentMiddleware
 
-    from bathysphere.harness.spec import AgentSpec
+    from bathysphere.harness.spec import Spec
     from bathysphere.models.resolve import Models
     from bathysphere.models.settings import ModelSettings
 
 AGENTS = {
+    "research": "a question, an audited plan that you approve, a report whose quotes are checked",
     "simple": "the smallest agent that uses the whole harness: plans, keeps files, sends out help",
     "tutor": "a Socratic dialogue that develops and tests your argument, on a map that you own",
     "workspace": "works on a team's files in an object store; every change waits for a person",
@@ -30,7 +35,8 @@ class AgentModule(Protocol):
         models: "Models",
         backend: "BackendProtocol | None" = None,
         reliability: "tuple[AgentMiddleware[Any, Any, Any], ...]" = (),
-    ) -> "AgentSpec":
+        config: Any = None,
+    ) -> "Spec":
         """Describe the agent; nothing runs and nothing is read from the environment."""
         ...
 
@@ -47,9 +53,19 @@ def load(name: str) -> AgentModule:
 
 
 def configured(
-    name: str, settings: "ModelSettings", *, backend: "BackendProtocol | None" = None
-) -> "AgentSpec":
+    name: str,
+    settings: "ModelSettings",
+    *,
+    backend: "BackendProtocol | None" = None,
+    config: Any = None,
+) -> "Spec":
     """The agent `name` with the models that the settings choose, retried and replaced as they say.
+
+    Args:
+        name: The agent.
+        settings: Which models, and how they are called.
+        backend: Where its files are.
+        config: What the agent itself lets a deployment choose, such as a `ResearchConfig`.
 
     Raises:
         CallerError: If there is no such agent.
@@ -61,4 +77,4 @@ def configured(
 
     models = Models.from_settings(settings)
     layers = reliability(settings, fallback=models.fallback)
-    return agent.spec(models=models, backend=backend, reliability=layers)
+    return agent.spec(models=models, backend=backend, reliability=layers, config=config)

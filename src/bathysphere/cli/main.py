@@ -16,6 +16,7 @@ from bathysphere.core.errors import BathysphereError
 
 COMMANDS = (
     "chat",
+    "research",
     "verify",
     "serve",
     "worker",

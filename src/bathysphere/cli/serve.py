@@ -98,13 +98,16 @@ def run(args: argparse.Namespace) -> int:
             hint="pass --redis-url, or leave --no-worker out",
         )
     print("Starting …", file=sys.stderr)
+    from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.server.parts import graphs_of
+    from bathysphere.server.parts import graphs_of, research_of
     from bathysphere.server.payments.settings import PaymentSettings
+    from bathysphere.server.research import Desk
     from bathysphere.server.serving import serve
     from bathysphere.server.workspaces import StorageSettings, Workspaces
 
     models = ModelSettings.from_environment()
+    research = research_of(settings, models, ResearchSettings.from_environment())
     workspaces = Workspaces.open(StorageSettings.from_environment())
 
     def on_ready(ready: "Ready") -> None:
@@ -113,7 +116,8 @@ def run(args: argparse.Namespace) -> int:
     run_loop(
         serve(
             settings,
-            graphs=graphs_of(models, workspaces=workspaces),
+            graphs=graphs_of(models, research=research, workspaces=workspaces),
+            desk=Desk(models=models, research=research),
             works=works,
             on_ready=on_ready,
             payments=PaymentSettings.from_environment(),

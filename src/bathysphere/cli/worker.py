@@ -28,8 +28,9 @@ def run(args: argparse.Namespace) -> int:
             "a worker needs the database and the Redis that its API uses",
             hint="pass --database-url and --redis-url; one machine needs only `bathysphere serve`",
         )
+    from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.server.parts import graphs_of
+    from bathysphere.server.parts import graphs_of, research_of
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.serving import work
     from bathysphere.server.workspaces import StorageSettings, Workspaces
@@ -38,8 +39,10 @@ def run(args: argparse.Namespace) -> int:
         shown = f", metrics at {ready.metrics_url}/metrics" if ready.metrics_url else ""
         print(f"Worker ready: {settings.worker_concurrency} runs at a time{shown}", flush=True)
 
+    models = ModelSettings.from_environment()
+    research = research_of(settings, models, ResearchSettings.from_environment())
     workspaces = Workspaces.open(StorageSettings.from_environment())
-    graphs = graphs_of(ModelSettings.from_environment(), workspaces=workspaces)
+    graphs = graphs_of(models, research=research, workspaces=workspaces)
     payments = PaymentSettings.from_environment()
     run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments))
     print("Stopped.", file=sys.stderr)

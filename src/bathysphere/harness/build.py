@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from bathysphere.harness.fuse import fuse
-from bathysphere.harness.spec import AgentSpec, CompiledSubagent, SubagentSpec
+from bathysphere.harness.spec import AgentSpec, CompiledSubagent, GraphSpec, Spec, SubagentSpec
 from bathysphere.harness.stack import (
     Agent,
     Stack,
@@ -39,7 +39,7 @@ RECURSION_LIMIT = 9_999
 
 
 def build(
-    spec: AgentSpec,
+    spec: Spec,
     *,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
@@ -51,6 +51,10 @@ def build(
     Raises:
         ConfigError: If two tools of one agent, or two subagents, have the same name.
     """
+    if isinstance(spec, GraphSpec):
+        return spec.graph().compile(
+            checkpointer=checkpointer, store=store, cache=cache, debug=debug, name=spec.name
+        )
     check_subagents(spec)
     agent = main_agent(spec)
     check_names(agent, *(["task"] if spec.subagents else []))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from langchain_core.language_models import BaseChatModel
 
 from bathysphere.core.usage import Limits
-from bathysphere.harness.spec import AgentSpec, CompiledSubagent
+from bathysphere.harness.spec import AgentSpec, CompiledSubagent, GraphSpec
 from bathysphere.harness.stack import Agent, Layer, layer_name, main_agent, subagent, tool_name
 
 WIDTH = 36
@@ -26,6 +26,23 @@ def describe(spec: AgentSpec) -> str:
             lines += ["", f"subagent {sub.name} (compiled elsewhere)"]
         else:
             lines += _agent(subagent(spec, sub), f"subagent {sub.name}")
+    return "\n".join(lines)
+
+
+def describe_graph(spec: GraphSpec) -> str:
+    """The nodes of the agent's own graph, and where each may lead."""
+    graph = spec.graph()
+    leads: dict[str, list[str]] = {}
+    for start, end in sorted(graph.edges):
+        leads.setdefault(start, []).append(end)
+    for start, branches in graph.branches.items():
+        for branch in branches.values():
+            leads.setdefault(start, []).extend(sorted((branch.ends or {}).values()))
+    lines = [f"agent {spec.name}"]
+    lines += [f"  {spec.description}"] if spec.description else []
+    lines += ["", "a graph of its own:"]
+    nodes = [name for name in graph.nodes if not name.startswith("__")]
+    lines += [f"  {name:<{WIDTH}}to {', '.join(leads.get(name, []))}" for name in nodes]
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """An agent as data: what it is made of, before anything is built.
 
-`AgentSpec` can be printed, compared and kept in a snapshot. `harness.build` turns it into a graph.
+`AgentSpec` can be printed, compared and kept in a snapshot. `GraphSpec` is for an agent whose flow
+is fixed, and is a graph of its own. `harness.build` turns either into a compiled graph.
 Nothing here reads the environment, opens a connection or calls a model.
 """
 
@@ -15,6 +16,7 @@ from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from langgraph.graph.state import StateGraph
 
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.core.usage import Limits
@@ -98,3 +100,31 @@ class AgentSpec:
 
     def __str__(self) -> str:
         return self.describe()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GraphSpec:
+    """An agent whose flow is fixed: its nodes and edges are its own, not the harness's loop."""
+
+    name: str
+    """Graph name, command line argument and URL segment."""
+    graph: Callable[[], StateGraph[Any, Any, Any, Any]]
+    """Makes the graph; nothing is opened, read or called by it."""
+    description: str = ""
+    prompt: str = ""
+    """What its nodes tell their models."""
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    """What its nodes' models must answer: node → JSON schema."""
+
+    def describe(self) -> str:
+        """Print the agent: its nodes, and where each may lead."""
+        from bathysphere.harness.describe import describe_graph  # as above
+
+        return describe_graph(self)
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+Spec = AgentSpec | GraphSpec
+"""What `build` takes, and what the package of an agent gives."""

@@ -5,11 +5,14 @@ from fastapi.routing import APIRoute
 
 from bathysphere.server import errors
 from bathysphere.server.identity import Identify, once
+from bathysphere.server.research import Desk
 from bathysphere.server.routes import (
     agent,
     assistants,
+    model,
     payments,
     protocol,
+    research,
     runs,
     state,
     stateless,
@@ -32,11 +35,17 @@ ROUTERS = (
     payments.router,
     workspaces.router,
     agent.router,
+    research.router,
+    model.router,
 )
 
 
 def create_app(
-    *, services: Services, identify: Identify, heartbeat_seconds: float = 10.0
+    *,
+    services: Services,
+    identify: Identify,
+    heartbeat_seconds: float = 10.0,
+    desk: Desk | None = None,
 ) -> FastAPI:
     """The HTTP face of an API process.
 
@@ -44,11 +53,13 @@ def create_app(
         services: The engine's parts, open as long as the app is used.
         identify: From a connection to the owner of what it may touch.
         heartbeat_seconds: How long a stream may be silent before it carries a comment.
+        desk: What hands out research reports and loads the model, where this process does.
     """
     app = describe_app()
     app.state.services = services
     app.state.identify = once(identify)
     app.state.heartbeat_seconds = heartbeat_seconds
+    app.state.desk = desk
     return app
 
 

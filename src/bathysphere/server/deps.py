@@ -6,6 +6,8 @@ from uuid import UUID
 from fastapi import Depends, Path, Request
 
 from bathysphere.engine.records import Owner
+from bathysphere.server.errors import NotSupported
+from bathysphere.server.research import Desk
 from bathysphere.server.services import Services
 
 
@@ -25,7 +27,15 @@ async def _heartbeat(request: Request) -> float:
     return seconds
 
 
+async def _desk(request: Request) -> Desk:
+    desk: Desk | None = request.app.state.desk
+    if desk is None:
+        raise NotSupported("this process has no research desk")
+    return desk
+
+
 ServicesDep = Annotated[Services, Depends(_services)]
+DeskDep = Annotated[Desk, Depends(_desk)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
 Heartbeat = Annotated[float, Depends(_heartbeat)]
 ThreadId = Annotated[UUID, Path(description="The thread.")]

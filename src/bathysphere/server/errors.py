@@ -42,6 +42,8 @@ STATUSES = {
     "change_not_found": 404,
     "cannot_undo": 409,
     "quota_exceeded": 429,
+    "report_not_found": 404,
+    "unknown_snapshot": 404,
     "thread_busy": 409,
     "thread_exists": 409,
     "run_id_taken": 409,

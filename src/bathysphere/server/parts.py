@@ -8,6 +8,11 @@ from functools import partial
 from redis.asyncio import Redis
 
 from bathysphere.agents import AGENTS, configured
+from bathysphere.agents.research import ResearchConfig
+from bathysphere.agents.research.keys import read_key
+from bathysphere.agents.research.settings import PREFIX as RESEARCH
+from bathysphere.agents.research.settings import ResearchSettings
+from bathysphere.core.errors import ConfigError
 from bathysphere.engine.database import Pool
 from bathysphere.engine.execution import Limits
 from bathysphere.engine.graphs import Graph, Graphs
@@ -22,6 +27,8 @@ from bathysphere.server.observability.tracing import ObservedExecutor, set_up_tr
 from bathysphere.server.services import Services
 from bathysphere.server.settings import ServerSettings
 from bathysphere.server.workspaces import Workspaces
+
+KEY_FILE = "research.key"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,17 +52,34 @@ def graphs_of(
     models: ModelSettings,
     names: tuple[str, ...] = tuple(AGENTS),
     *,
+    research: ResearchConfig | None = None,
     workspaces: Workspaces | None = None,
 ) -> Graphs:
     """The agents as graphs, each built at its first use; `workspace` on the bucket there is."""
 
     def make(name: str) -> Graph:
+        if name == "research":
+            return build(configured(name, models, config=_needed(research)))
         has_bucket = name == "workspace" and workspaces is not None
         backend = workspaces.agent_files() if has_bucket and workspaces else None
         return build(configured(name, models, backend=backend))
 
     factories: dict[str, Callable[[], Graph]] = {name: partial(make, name) for name in names}
     return Graphs(factories)
+
+
+def research_of(
+    settings: ServerSettings, models: ModelSettings, research: ResearchSettings
+) -> ResearchConfig | None:
+    """How research is done here; nothing where a key is missing that other processes must have.
+
+    One machine keeps a key of its own in its data folder.
+    """
+    if research.signing_key is not None:
+        return research.config(models)
+    if not settings.is_embedded:
+        return None
+    return research.config(models, key=read_key(settings.data_dir / KEY_FILE))
 
 
 async def worker_of(services: Services, settings: ServerSettings, metrics: Metrics) -> Worker:
@@ -107,3 +131,12 @@ async def tracing_of(settings: ServerSettings, service: str) -> AsyncIterator[No
         yield
     finally:
         provider.shutdown()
+
+
+def _needed(research: ResearchConfig | None) -> ResearchConfig:
+    if research is None:
+        raise ConfigError(
+            "research on several processes needs one key for all of them",
+            hint=f"set {RESEARCH}SIGNING_KEY to 64 hex digits, the same everywhere",
+        )
+    return research

@@ -34,6 +34,7 @@ from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import TracedRuns
 from bathysphere.server.parts import Instruments, redis_of, tracing_of, worker_of
 from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.research import Desk
 from bathysphere.server.services import Services, open_services
 from bathysphere.server.settings import ServerSettings
 from bathysphere.server.workspaces import Workspaces
@@ -60,6 +61,7 @@ async def serve(
     on_ready: OnReady,
     payments: PaymentSettings | None = None,
     workspaces: Workspaces | None = None,
+    desk: Desk | None = None,
 ) -> None:
     """Answer until a signal comes; with `works` also do the runs."""
     settings = _calling_the_mint(settings, payments)
@@ -71,7 +73,7 @@ async def serve(
         services, instruments = await _open(
             stack, settings, database, graphs, payments=payments, workspaces=workspaces
         )
-        app = await _app(stack, settings, services, instruments)
+        app = await _app(stack, settings, services, instruments, desk)
         front = listener(
             app,
             trusted_proxies=settings.trusted_proxies,
@@ -272,6 +274,7 @@ async def _app(
     settings: ServerSettings,
     services: Services,
     instruments: Instruments,
+    desk: Desk | None,
 ) -> ASGIApp:
     http = await stack.enter_async_context(httpx.AsyncClient(timeout=5))
     identify = identify_by(settings, pool=services.pool, http=http, clock=services.clock)
@@ -284,7 +287,7 @@ async def _app(
         clock=services.clock,
         buckets=await _buckets(stack, settings, services),
     )
-    return wrap(create_app(services=services, identify=identify), edge)
+    return wrap(create_app(services=services, identify=identify, desk=desk), edge)
 
 
 async def _buckets(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
 import httpx
@@ -11,13 +12,19 @@ import pytest
 from langgraph.graph import START, StateGraph
 from pydantic import SecretStr
 
+from bathysphere.agents.research import ResearchConfig
+from bathysphere.agents.research.keeping import StoredSnapshots
 from bathysphere.backends.object_store import BucketConfig, open_bucket
 from bathysphere.engine.database import Database
 from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.owned_store import OwnedStore
 from bathysphere.engine.records import Owner
 from bathysphere.engine.schema import migrate
+from bathysphere.evidence.snapshots import take_snapshot
+from bathysphere.models.settings import ModelSettings
 from bathysphere.server.app import ROUTERS, create_app
 from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.research import Desk
 from bathysphere.server.services import open_services
 from bathysphere.server.workspaces import Workspaces
 from bathysphere.tenancy.directory import Directory, Tenant
@@ -90,6 +97,12 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/threads/{thread_id}/payments/deposit"): {},
     ("POST", "/threads/{thread_id}/payments/close"): {},
     ("GET", "/threads/{thread_id}/payments/refunds"): {},
+    ("POST", "/api/research"): {"json": {"query": "x", "threadId": "{thread_id}"}},
+    ("POST", "/api/research/approve"): {"json": {"threadId": "{thread_id}"}},
+    ("GET", "/api/research/{thread_id}"): {},
+    ("GET", "/api/research/{thread_id}/stream"): {},
+    ("GET", "/api/research/{thread_id}/report"): {},
+    ("GET", "/api/research/{thread_id}/sources/{snapshot_id}"): {},
     ("POST", "/runs/cancel"): {"json": {"thread_id": "{thread_id}", "run_ids": ["{run_id}"]}},
     ("GET", "/workspaces/{workspace}/files"): {"params": {"path": "/"}},
     ("GET", "/workspaces/{workspace}/file"): {"params": {"path": "/secret.md"}},
@@ -127,6 +140,8 @@ OPEN = {
     ("POST", "/runs/wait"),
     ("POST", "/runs/stream"),
     ("PUT", "/store/items"),
+    ("GET", "/api/model/load"),
+    ("POST", "/api/model/load"),
 }
 
 
@@ -178,6 +193,10 @@ class Town:
         self.ids["run_id"] = run.json()["run_id"]
         state = await self.call("alice", "POST", f"{place}/state", json=update)
         self.ids["checkpoint_id"] = state.json().get("checkpoint_id") or secrets.token_hex(16)
+        snapshot = take_snapshot("corpus:x", b"x", SECRET, fetched_at=datetime.now(UTC))
+        self.ids["snapshot_id"] = snapshot.id
+        owned = OwnedStore(self.services.store, Owner(tenant="alice", user="alice"))
+        await StoredSnapshots(owned, thread["thread_id"]).put(snapshot)
         item = {"namespace": ["notes"], "key": "k", "value": {"text": SECRET}}
         assert (await self.call("alice", "PUT", "/store/items", json=item)).status_code < 300
         account = {"refund_key": KEY}
@@ -216,11 +235,12 @@ class Town:
 
 @pytest.fixture
 async def town(database):
-    graphs, workspaces = Graphs({"plain": graph}), workspaces_of_the_town()
+    graphs, workspaces = Graphs({"plain": graph, "research": graph}), workspaces_of_the_town()
     async with open_services(
         database=database, graphs=graphs, payments=PAID, workspaces=workspaces
     ) as services:
-        town = Town(create_app(services=services, identify=identify), services)
+        desk = Desk(models=ModelSettings.model_construct(), research=ResearchConfig())
+        town = Town(create_app(services=services, identify=identify, desk=desk), services)
         await town.furnish()
         yield town
         await town.client.aclose()
@@ -248,7 +268,8 @@ async def test_what_bob_asks_for_holds_nothing_of_alices(town, method, path):
 ANSWERED_AT_ONCE = sorted(
     case
     for case in {**NAMED, **ASKED}
-    if not case[1].endswith(("/stream", "/stream/events", "/wait", "/join"))  # these wait for work
+    if not case[1].endswith(("/stream", "/stream/events", "/wait", "/join", "/api/research"))
+    # those wait for work
 )
 
 

@@ -46,7 +46,7 @@ def test_an_agent_is_served_by_langgraph_dev(name):
 def test_an_unknown_name_says_which_there_are():
     with pytest.raises(CallerError, match="no agent called 'nobody'") as caught:
         agents.load("nobody")
-    assert caught.value.hint == "choose simple, tutor, workspace"
+    assert caught.value.hint == "choose research, simple, tutor, workspace"
 
 
 def test_a_configured_agent_has_the_models_and_the_retries_of_its_settings():

@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-@pytest.mark.parametrize("args", [["--help"], ["chat", "--help"]])
+@pytest.mark.parametrize("args", [["--help"], ["chat", "--help"], ["research", "--help"]])
 def test_the_help_in_the_docs_is_the_real_one(args):
     shown = subprocess.run(
         [sys.executable, "-m", "bathysphere.cli.main", *args],

@@ -1,8 +1,9 @@
 """Asking the person: one question for each interrupt, whatever its type.
 
-`tool_approval` shows the call and takes approve, edit, reject or respond; `clarification_request`
-takes an answer or a choice; `tool` is done by the person's device, which asks them before it
-writes; any other type is shown as JSON and answered in JSON.
+`tool_approval` shows the call and takes approve, edit, reject or respond; `plan_approval` shows the
+plan with its audit; `clarification_request` takes an answer or a choice; `tool` is done by the
+person's device, which asks them before it writes; any other type is shown as JSON and answered in
+JSON.
 """
 
 import difflib
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 from langgraph.types import Interrupt
 
+from bathysphere.cli.talk import plans
 from bathysphere.cli.talk.editor import chosen_editor, open_in
 from bathysphere.cli.talk.events import MAIN
 from bathysphere.cli.talk.screen import Screen, args_lines, choose
@@ -51,6 +53,8 @@ class Answers:
             return self._approval(value, interrupt, asked_by)
         if kind == "tool":
             return self.device.run(value["tool_call"])
+        if kind == "plan_approval":
+            return self._plan(value, interrupt)
         if self.alone:
             return _unanswered(value, kind)
         if kind == "clarification_request":
@@ -66,6 +70,21 @@ class Answers:
         decision = self._by_rule() or self._decision(allowed(interrupt.response_schema), value)
         self.screen.note(f"    {SAID[decision['type']]}")
         return {**decision, "bound": value["bound"]} if "bound" in value else decision
+
+    def _plan(self, value: Mapping[str, Any], interrupt: Interrupt) -> dict[str, Any]:
+        plans.show(self.screen, value)
+        choices = allowed(interrupt.response_schema)
+        if self.approve == "all" and "approve" in choices:
+            self.screen.note("    approved")
+            return {"type": "approve", "plan_hash": value["plan_hash"]}
+        if self.alone or self.approve != "ask":
+            raise CallerError(NOBODY, hint="pass --approve all, or answer in a terminal")
+        match choose(self.screen, choices):
+            case "edit":
+                return {"type": "edit", "plan": plans.edited(self.screen, value["plan"])}
+            case "reject":
+                return {"type": "reject", "reason": self._something("    why not")}
+        return {"type": "approve", "plan_hash": value["plan_hash"]}
 
     def _by_rule(self) -> dict[str, Any] | None:
         if self.approve == "all":

@@ -1,4 +1,7 @@
-"""The tour as a chat model: it streams word by word and calls the agent's real tools."""
+"""The tour as a chat model: it streams word by word and calls the agent's real tools.
+
+Asked for JSON instead, as the nodes of `research` ask, it answers by the rules of `research.py`.
+"""
 
 import asyncio
 import json
@@ -16,7 +19,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from bathysphere.models.demo import tour, tutor_tour
+from bathysphere.models.demo import research, tour, tutor_tour
 from bathysphere.models.demo.past import TourTurn
 from bathysphere.models.names import DEMO_TOUR
 
@@ -43,6 +46,14 @@ class DemoTourModel(BaseChatModel):
         """Bind tools; the tour only cares for their names, and is told by no one which to call."""
         del tool_choice
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def with_structured_output(
+        self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Answer in JSON; the schema's title says what is asked for."""
+        if kwargs.get("method") != "json_schema" or not (include_raw and isinstance(schema, dict)):
+            return super().with_structured_output(schema, include_raw=include_raw, **kwargs)
+        return self.bind(form=schema.get("title", ""))
 
     def _generate(
         self,
@@ -83,6 +94,8 @@ _ABOUT = {"model_name": DEMO_TOUR}
 
 
 def _next_turn(messages: list[BaseMessage], kwargs: dict[str, Any]) -> TourTurn:
+    if "form" in kwargs:
+        return TourTurn(text=research.answer(kwargs["form"], messages[-1].text))
     tools = _names(kwargs)
     decide = tutor_tour.next_turn if tutor_tour.is_tutor(tools) else tour.next_turn
     return decide(messages, tools)

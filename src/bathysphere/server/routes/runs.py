@@ -141,7 +141,7 @@ async def join_stream(
     """The events of a run, from the last one the client has seen."""
     run = await find(services, thread_id, run_id, owner)
     parts = OlderStream(frozenset(stream_mode or ("values",)), subgraphs=False)
-    chunks = older_frames(services, run, parts, owner=owner, after=_number(last_event_id))
+    chunks = older_frames(services, run, parts, owner=owner, after=number_of(last_event_id))
     return EventStream(chunks, heartbeat=heartbeat, headers=location(run))
 
 
@@ -178,7 +178,12 @@ def location(run: Run) -> dict[str, str]:
     return {"Content-Location": path, "Location": f"{path}/stream"}
 
 
-def _number(last_event_id: str | None) -> int:
+def number_of(last_event_id: str | None) -> int:
+    """The id a stream goes on from.
+
+    Raises:
+        InvalidRequest: It is not an id of a stream.
+    """
     if not last_event_id or last_event_id == "-1":
         return 0
     try:

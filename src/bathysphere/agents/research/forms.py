@@ -1,0 +1,113 @@
+"""What the models of the nodes must answer. Lengths are bounded: small models write on for ever."""
+
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+
+
+class Form(BaseModel):
+    """An answer; what was not asked for is left out of it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class StepForm(Form):
+    """One call of the plan."""
+
+    tool: str
+    input: Text
+    rationale: Annotated[str, StringConstraints(max_length=600)] = ""
+    after: list[Annotated[int, Field(ge=1, le=20)]] = Field(default=[], max_length=8)
+
+
+class PlanForm(Form):
+    """A plan to answer the question."""
+
+    objective: Text
+    steps: list[StepForm] = Field(min_length=1, max_length=20)
+    estimated_token_budget: Annotated[int, Field(ge=0, le=9_999_999)] = 0
+
+
+@cache
+def plan_form(tools: tuple[str, ...]) -> type[PlanForm]:
+    """The form of a plan whose steps use these tools and no others."""
+    tool: Any = Literal[tools]
+    step = create_model("StepForm", __base__=StepForm, __doc__=StepForm.__doc__, tool=(tool, ...))
+    steps: Any = (list[step], Field(min_length=1, max_length=20))  # type: ignore[valid-type]
+    return create_model("PlanForm", __base__=PlanForm, __doc__=PlanForm.__doc__, steps=steps)
+
+
+class JudgementForm(Form):
+    """The answer to one question of the policy."""
+
+    rule: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+    allowed: bool
+    reason: Annotated[str, StringConstraints(max_length=600)] = ""
+    suggestion: Annotated[str, StringConstraints(max_length=600)] = ""
+
+
+class AuditForm(Form):
+    """The answers to the questions that no rule decides."""
+
+    judgements: list[JudgementForm] = Field(default=[], max_length=12)
+
+
+class RequestForm(Form):
+    """A call that may be missing."""
+
+    tool: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+    input: Text
+    rationale: Annotated[str, StringConstraints(max_length=600)] = ""
+
+
+class MoreForm(Form):
+    """Calls that are still needed; none if the sources suffice."""
+
+    requests: list[RequestForm] = Field(default=[], max_length=4)
+
+
+class QuoteForm(Form):
+    """Words of a source."""
+
+    source: Annotated[str, StringConstraints(strip_whitespace=True, max_length=40)]
+    quote: Annotated[str, StringConstraints(max_length=2_000)]
+
+
+class ClaimForm(Form):
+    """A statement with its evidence."""
+
+    text: Text
+    quotes: list[QuoteForm] = Field(default=[], max_length=6)
+
+
+class ContradictionForm(Form):
+    """Sources that disagree."""
+
+    about: Text
+    sides: list[QuoteForm] = Field(default=[], max_length=6)
+
+
+class ReportForm(Form):
+    """The findings."""
+
+    claims: list[ClaimForm] = Field(default=[], max_length=40)
+    contradictions: list[ContradictionForm] = Field(default=[], max_length=12)
+
+
+class RepairForm(Form):
+    """Quotes in place of those that are not in their sources."""
+
+    quotes: list[QuoteForm] = Field(default=[], max_length=3)
+
+
+FORMS: dict[str, type[Form]] = {
+    "thinker": PlanForm,
+    "auditor": AuditForm,
+    "tool_executor": MoreForm,
+    "synthesizer": ReportForm,
+    "repair": RepairForm,
+}
+"""Part of the prompt → what it asks for."""

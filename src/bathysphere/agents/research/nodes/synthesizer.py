@@ -1,0 +1,172 @@
+"""The synthesizer: writes the findings, and lets nothing out that its sources do not say.
+
+The model drafts claims with quotes. Every quote is looked for in the snapshots, to the byte. A
+claim whose quotes are not there is given back to the model once, to quote again; what still does
+not stand is marked as unsupported or dropped, as the configuration says, and the report says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from bathysphere.agents.research.forms import ClaimForm, RepairForm, ReportForm
+from bathysphere.agents.research.keeping import snapshots_of
+from bathysphere.agents.research.parallel import all_of
+from bathysphere.agents.research.parts import Parts, kept, spend
+from bathysphere.agents.research.passages import excerpt
+from bathysphere.agents.research.prompts import fenced, system, together
+from bathysphere.agents.research.sealing import contents_of
+from bathysphere.agents.research.state import ResearchState
+from bathysphere.agents.research.trace import entry
+from bathysphere.evidence.quotes import check_quote
+from bathysphere.evidence.render.markdown import to_markdown
+from bathysphere.evidence.report import (
+    Citation,
+    Draft,
+    DraftClaim,
+    DraftContradiction,
+    DraftSection,
+    Report,
+)
+from bathysphere.evidence.settle import settle
+from bathysphere.evidence.snapshots import Snapshot
+
+NODE = "synthesizer"
+HEADING = "Findings"
+MAX_REPAIRS = 8
+"""Claims that are given back to the model; a draft with more bad ones is not worth more calls."""
+
+
+class Synthesizer:
+    """From sources to a checked report."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Write the report of a run whose steps are done."""
+        snapshots = await snapshots_of(kept(runtime), state.get("sources") or [])
+        numbered = {f"S{number}": key for number, key in enumerate(snapshots, 1)}
+        tokens, claims, disputes = 0, list[ClaimForm](), ReportForm().contradictions
+        if snapshots:
+            asked = await self._parts.main.ask(
+                ReportForm, system=system(NODE), user=self._material(state, snapshots)
+            )
+            claims, repairing = await self._repair(asked.value.claims, snapshots, numbered)
+            tokens, disputes = asked.tokens + repairing, asked.value.contradictions
+        report = settle(
+            Draft(
+                title=state["user_query"][:4_000],
+                sections=(_section(claims),),
+                contradictions=tuple(
+                    DraftContradiction(topic=one.about, sides=tuple(map(_citation, one.sides)))
+                    for one in disputes
+                    if len(one.sides) > 1
+                ),
+            ),
+            snapshots,
+            question=state["user_query"],
+            unsupported=self._parts.config.unsupported,
+            numbered=numbered,
+        )
+        return self._ended(state, report, tokens)
+
+    def _ended(self, state: ResearchState, report: Report, tokens: int) -> dict[str, Any]:
+        text = to_markdown(report)
+        update: dict[str, Any] = {
+            "status": "complete",
+            "report": report.model_dump(mode="json"),
+            "final_report": text,
+            "finished_at": self._parts.clock.now().isoformat(timespec="seconds"),
+            "error_message": None,
+            **spend(self._parts, state, tokens),
+        }
+        update["seal"] = self._parts.sealer.seal(contents_of({**state, **update}))
+        update["messages"] = [{"role": "assistant", "content": text}]
+        update["reasoning"] = [entry(self._parts.clock, NODE, _summary(report))]
+        return update
+
+    def _material(self, state: ResearchState, snapshots: Mapping[str, Snapshot]) -> str:
+        question, sizes = state["user_query"], self._parts.main.sizes
+        room, shown = sizes.shown, list[str]()
+        for number, snapshot in enumerate(list(snapshots.values())[: sizes.sources], 1):
+            text = excerpt(snapshot.text, question, min(sizes.excerpt, max(room, 0)))
+            room -= len(text)
+            if text:
+                shown.append(_source(f"S{number}", snapshot, text))
+        return together([fenced("question", question), *shown])
+
+    async def _repair(
+        self,
+        claims: Sequence[ClaimForm],
+        snapshots: Mapping[str, Snapshot],
+        numbered: Mapping[str, str],
+    ) -> tuple[list[ClaimForm], int]:
+        """The claims, with other quotes where none of those given stands; and what it took."""
+        broken = [at for at, claim in enumerate(claims) if _is_broken(claim, snapshots, numbered)]
+        asked = await all_of(
+            {at: self._quote_again(claims[at], snapshots, numbered) for at in broken[:MAX_REPAIRS]}
+        )
+        mended, tokens = list(claims), 0
+        for at, found in asked.items():
+            tokens += found.tokens
+            if found.value.quotes:
+                again = claims[at].model_copy(update={"quotes": found.value.quotes})
+                if not _is_broken(again, snapshots, numbered):
+                    quotes = [*claims[at].quotes, *found.value.quotes]
+                    mended[at] = again.model_copy(update={"quotes": quotes})
+        return mended, tokens
+
+    async def _quote_again(
+        self, claim: ClaimForm, snapshots: Mapping[str, Snapshot], numbered: Mapping[str, str]
+    ) -> Any:
+        sizes = self._parts.main.sizes
+        cited = [quote.source.strip("[] ") for quote in claim.quotes]
+        names = [name for name in cited if name in numbered] or list(numbered)[: sizes.quotes]
+        about = f"{claim.text} {' '.join(quote.quote for quote in claim.quotes)}"
+        shown = [
+            _source(name, snapshot, excerpt(snapshot.text, about, sizes.excerpt))
+            for name, snapshot in ((one, snapshots[numbered[one]]) for one in dict.fromkeys(names))
+        ]
+        wrong = [fenced("quote", quote.quote, source=quote.source) for quote in claim.quotes]
+        user = together([fenced("claim", claim.text), *wrong, *shown])
+        return await self._parts.main.ask(RepairForm, system=system("repair"), user=user)
+
+
+def _is_broken(
+    claim: ClaimForm, snapshots: Mapping[str, Snapshot], numbered: Mapping[str, str]
+) -> bool:
+    """Whether none of the claim's quotes stands in a source."""
+    cited = ((quote.quote, quote.source.strip("[] ")) for quote in claim.quotes)
+    checks = (check_quote(words, snapshots, numbered.get(name, name)) for words, name in cited)
+    return not any(check.is_valid for check in checks)
+
+
+def _section(claims: Sequence[ClaimForm]) -> DraftSection:
+    drafts = tuple(
+        DraftClaim(text=claim.text, citations=tuple(map(_citation, claim.quotes)))
+        for claim in claims
+    )
+    return DraftSection(heading=HEADING, claims=drafts)
+
+
+def _citation(quote: Any) -> Citation:
+    return Citation(source=quote.source, quote=quote.quote)
+
+
+def _source(name: str, snapshot: Snapshot, text: str) -> str:
+    about = snapshot.info
+    return fenced(
+        "source", text, id=name, title=about.title, url=about.final_url, date=about.published or ""
+    )
+
+
+def _summary(report: Report) -> str:
+    tally = report.tally
+    return (
+        f"{tally.supported + tally.repaired} of {tally.claims} claims stand on"
+        f" {tally.quotes} quotes from {tally.sources} sources;"
+        f" {tally.unsupported} unsupported, {tally.dropped} dropped,"
+        f" {tally.quotes_refused} quotes refused, {tally.contradictions} contradictions"
+    )

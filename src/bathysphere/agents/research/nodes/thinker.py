@@ -1,0 +1,191 @@
+"""The thinker: from a question to a plan, and from what was said against a plan to a better one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from langchain_core.messages import BaseMessage
+from langgraph.runtime import Runtime
+
+from bathysphere.agents.research.forms import PlanForm, StepForm, plan_form
+from bathysphere.agents.research.parts import Parts, shown, spend, thread_of
+from bathysphere.agents.research.passages import excerpt
+from bathysphere.agents.research.prompts import fenced, system, together
+from bathysphere.agents.research.state import MAX_PLAN_REVISIONS, ResearchState
+from bathysphere.agents.research.trace import entry
+from bathysphere.core.errors import CallerError
+from bathysphere.policy.plan import FETCH_PAGE, READ_CONTEXT, WEB_SEARCH, Plan, Step
+
+NODE = "thinker"
+ANYWHERE = ("*",)
+BY_PERSON = "You asked for this address."
+ATTACHED = "Read what you attached."
+REFUSED = "Your last plan was refused:\n{why}"
+REJECTED = "The person rejected your last plan and says:\n{why}"
+
+FRESH: dict[str, Any] = {
+    "error_message": None,
+    "plan": None,
+    "plan_hash": None,
+    "audit_result": None,
+    "audits": [],
+    "plan_revision_count": 0,
+    "human_approved": False,
+    "feedback": None,
+    "edited": False,
+    "difference": None,
+    "approved_plan": None,
+    "approved_audit": None,
+    "approvals": [],
+    "permit": None,
+    "step_results": {},
+    "used": {},
+    "denied": [],
+    "rounds": 0,
+    "sources": [],
+    "tokens_used": 0,
+    "report": None,
+    "final_report": None,
+    "finished_at": None,
+    "seal": None,
+}
+"""What a new question starts with, whatever an earlier one left on the thread."""
+
+
+class Thinker:
+    """Plans."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Make a plan, or make it again with what was said against it."""
+        question = question_of(state)
+        again = is_again(state, question)
+        begun: dict[str, Any] = {} if again else dict(FRESH)
+        known: dict[str, Any] = {**state, **begun, "user_query": question}
+        revision = int((known.get("plan") or {}).get("revision", -1)) + 1
+        form = plan_form(tuple(self._plannable()))
+        asked = await self._parts.main.ask(form, system=system(NODE), user=self._brief(known))
+        plan = self._plan(asked.value, known, thread_of(runtime), revision)
+        return {
+            **begun,
+            "thread_id": thread_of(runtime),
+            "user_query": question,
+            "max_plan_revisions": self._ceiling(state),
+            "status": "thinking",
+            "plan": shown(plan, {}),
+            "plan_hash": plan.sha256,
+            "audit_result": None,
+            "feedback": None,
+            "reasoning": [self._line(plan, asked.raw)],
+            **spend(self._parts, known, asked.tokens),
+        }
+
+    def _plannable(self) -> dict[str, str]:
+        """What the model may plan; reading what the person attached needs no thought."""
+        tools = self._parts.tools()
+        if not (tools.keys() - {READ_CONTEXT}):
+            raise CallerError(
+                "there is nothing to search with",
+                hint="set a search engine or a corpus, or allow their tools in POLICY.md",
+            )
+        return {name: about for name, about in tools.items() if name != READ_CONTEXT}
+
+    def _ceiling(self, state: ResearchState) -> int:
+        asked = state.get("max_plan_revisions") or MAX_PLAN_REVISIONS
+        return max(1, min(int(asked), self._parts.policy.limits.revisions))
+
+    def _brief(self, state: Mapping[str, Any]) -> str:
+        question, sizes = state["user_query"], self._parts.main.sizes
+        tools = "\n".join(f"{name}: {about}" for name, about in self._plannable().items())
+        attached = excerpt(state.get("knowledge_context") or "", question, sizes.excerpt)
+        addresses = "\n".join(state.get("context_urls") or ())
+        return together(
+            [
+                fenced("question", question),
+                fenced("tools", tools),
+                fenced("addresses", addresses) if addresses else None,
+                fenced("knowledge", attached) if attached else None,
+                _against(state),
+            ]
+        )
+
+    def _plan(self, form: PlanForm, state: Mapping[str, Any], thread: str, revision: int) -> Plan:
+        names = [_id(thread, state["user_query"], revision, at) for at in range(len(form.steps))]
+        steps = [self._step(at, one, names) for at, one in enumerate(form.steps)]
+        known = {step.input for step in steps}
+        tools = self._parts.tools()
+        for at, url in enumerate(state.get("context_urls") or (), 100):
+            if url not in known and FETCH_PAGE in tools:
+                name = _id(thread, url, revision, at)
+                steps.append(Step(id=name, tool=FETCH_PAGE, input=url, rationale=BY_PERSON))
+        if (state.get("knowledge_context") or "").strip() and READ_CONTEXT in tools:
+            name = _id(thread, READ_CONTEXT, revision, 99)
+            steps.append(Step(id=name, tool=READ_CONTEXT, input="attached", rationale=ATTACHED))
+        return Plan(
+            objective=form.objective,
+            steps=tuple(steps),
+            estimated_token_budget=min(
+                form.estimated_token_budget, self._parts.policy.limits.tokens
+            ),
+            revision=revision,
+        )
+
+    def _step(self, at: int, form: StepForm, names: Sequence[str]) -> Step:
+        is_search = form.tool == WEB_SEARCH
+        # A step can wait for earlier ones only, so no plan goes in circles.
+        after = tuple(dict.fromkeys(names[one - 1] for one in form.after if one - 1 < at))
+        return Step(
+            id=names[at],
+            tool=form.tool,
+            input=form.input,
+            rationale=form.rationale,
+            pages=self._parts.config.pages if is_search else 0,
+            domains=ANYWHERE if is_search else (),
+            depends_on=after,
+        )
+
+    def _line(self, plan: Plan, raw: str) -> Any:
+        steps = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+        summary = f"Plan, revision {plan.revision}: {plan.objective} ({steps})"
+        return entry(self._parts.clock, NODE, summary, raw=raw)
+
+
+def question_of(state: ResearchState) -> str:
+    """What is asked: the last thing the person said, or `user_query`.
+
+    Raises:
+        CallerError: Nothing is asked.
+    """
+    messages = state.get("messages") or []
+    last = messages[-1] if messages else None
+    said = last.text if isinstance(last, BaseMessage) and last.type == "human" else ""
+    question = (said or state.get("user_query") or "").strip()
+    if not question:
+        raise CallerError("there is no question", hint="give `user_query`, or a message")
+    return question[:8_000]
+
+
+def is_again(state: ResearchState, question: str) -> bool:
+    """Whether a plan is to be made again, not for the first time."""
+    if state.get("status") != "thinking" or question != state.get("user_query"):
+        return False
+    refused = (state.get("audit_result") or {}).get("verdict") == "rejected"
+    return refused or state.get("feedback") is not None
+
+
+def _against(state: Mapping[str, Any]) -> str | None:
+    if state.get("feedback"):
+        return REJECTED.format(why=fenced("feedback", state["feedback"]))
+    audit = state.get("audit_result") or {}
+    if audit.get("verdict") != "rejected":
+        return None
+    lines = [f"- {one}" for one in audit.get("policy_violations") or ()]
+    lines += [f"- better: {one}" for one in audit.get("suggestions") or ()]
+    return REFUSED.format(why="\n".join(lines))
+
+
+def _id(thread: str, words: str, revision: int, at: int) -> str:
+    """The same plan has the same ids, however often its node is run."""
+    return str(uuid5(NAMESPACE_URL, f"{thread}/{revision}/{at}/{words}"))
