@@ -108,7 +108,17 @@ fuzz-tenants: ## Two tenants and a stranger on every route at random; last line 
 	@scripts/services.sh
 	$(PY) tests/fuzz/tenants_campaign.py --steps $(or $(STEPS),5000) --seed $(or $(SEED),1)
 
-wheel: ## Build the wheel into dist/
+web: ## Build the browser app into the package; prints its first load
+	npm ci --prefix web --silent --no-audit --no-fund --ignore-scripts
+	npm run --prefix web --silent build
+
+test-web: ## Check and test the browser app; its user stories run in Chromium
+	@scripts/services.sh
+	npm run --prefix web --silent check
+	npm run --prefix web --silent test
+	$(RUN)/pytest tests/e2e/web
+
+wheel: web ## Build the wheel into dist/
 	$(PY) -m build --wheel
 
 clean: ## Remove what was built

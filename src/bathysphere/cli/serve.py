@@ -99,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
         )
     print("Starting …", file=sys.stderr)
     from bathysphere.models.settings import ModelSettings
+    from bathysphere.server.models import look_at
     from bathysphere.server.parts import graphs_of
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.serving import serve
@@ -118,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
             on_ready=on_ready,
             payments=PaymentSettings.from_environment(),
             workspaces=workspaces,
+            look_at_models=look_at(models),
         )
     )
     print("Stopped.", file=sys.stderr)

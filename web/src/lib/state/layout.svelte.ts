@@ -1,0 +1,118 @@
+/** What is open: the sidebar, the panel, the theme, the page. Kept between visits. */
+export type Theme = 'light' | 'dark' | 'system';
+
+const STORED = 'bathysphere.layout';
+const PHONE = '(max-width: 759px)';
+const NARROW = '(max-width: 1179px)';
+
+interface Stored {
+  theme: Theme;
+  sidebar: boolean;
+  aside: boolean;
+  panel: string;
+}
+
+export class Layout {
+  #theme = $state<Theme>('system');
+  #systemIsDark = $state(false);
+  #isPhone = $state(false);
+  #isNarrow = $state(false);
+  #sidebar = $state(true);
+  #aside = $state(true);
+  #panel = $state('plan');
+
+  constructor() {
+    const stored = read();
+    this.#theme = stored.theme ?? 'system';
+    this.#panel = stored.panel ?? 'plan';
+    this.#watch(PHONE, (matches) => (this.#isPhone = matches));
+    this.#watch(NARROW, (matches) => (this.#isNarrow = matches));
+    this.#watch('(prefers-color-scheme: dark)', (matches) => (this.#systemIsDark = matches));
+    this.#sidebar = !this.#isPhone && (stored.sidebar ?? true);
+    this.#aside = !this.#isNarrow && (stored.aside ?? true);
+  }
+
+  readonly isDark = $derived(this.#theme === 'dark' || (this.#theme === 'system' && this.#systemIsDark));
+
+  get theme(): Theme {
+    return this.#theme;
+  }
+
+  get isPhone(): boolean {
+    return this.#isPhone;
+  }
+
+  get isNarrow(): boolean {
+    return this.#isNarrow;
+  }
+
+  get sidebar(): boolean {
+    return this.#sidebar;
+  }
+
+  get aside(): boolean {
+    return this.#aside;
+  }
+
+  get panel(): string {
+    return this.#panel;
+  }
+
+  setTheme(theme: Theme): void {
+    this.#theme = theme;
+    this.#save();
+  }
+
+  toggleSidebar(open = !this.#sidebar): void {
+    this.#sidebar = open;
+    if (open && this.#isPhone) this.#aside = false;
+    this.#save();
+  }
+
+  toggleAside(open = !this.#aside): void {
+    this.#aside = open;
+    if (open && this.#isPhone) this.#sidebar = false;
+    this.#save();
+  }
+
+  /** Show a panel by its id. */
+  show(panel: string): void {
+    this.#panel = panel;
+    this.toggleAside(true);
+  }
+
+  /** On a phone only one of the three columns is seen: go to the conversation. */
+  showChat(): void {
+    if (!this.#isPhone) return;
+    this.#sidebar = false;
+    this.#aside = false;
+  }
+
+  #watch(query: string, set: (matches: boolean) => void): void {
+    const list = matchMedia(query);
+    set(list.matches);
+    list.addEventListener('change', () => set(list.matches));
+  }
+
+  #save(): void {
+    const stored: Stored = {
+      theme: this.#theme,
+      sidebar: this.#sidebar,
+      aside: this.#aside,
+      panel: this.#panel,
+    };
+    try {
+      localStorage.setItem(STORED, JSON.stringify(stored));
+    } catch {
+      // a private window may refuse: the choice lasts as long as the page
+    }
+  }
+}
+
+function read(): Partial<Stored> {
+  try {
+    return JSON.parse(localStorage.getItem(STORED) ?? '{}') as Partial<Stored>;
+  } catch {
+    return {};
+  }
+}
