@@ -5,7 +5,6 @@ import type {
   CommandAnswer,
   Fields,
   Json,
-  QuestionWire,
   StateWire,
   ThreadWire,
 } from './wire';
@@ -41,10 +40,16 @@ export interface Answer {
   response: Json;
 }
 
-export interface Workspace {
-  agents: { name: string; title: string; description: string }[];
-  default_agent: string;
-  models: { role: string; name: string; provider: string; is_local: boolean; is_demo: boolean }[];
+/** The model of a role: where the person's words go. */
+export interface ModelCard {
+  role: string;
+  name: string;
+  provider: string;
+  is_local: boolean;
+  is_demo: boolean;
+  is_usable: boolean;
+  detail: string;
+  hint: string | null;
 }
 
 export class Api {
@@ -68,8 +73,8 @@ export class Api {
     return `${this.base}${path}`;
   }
 
-  workspace(): Promise<Workspace> {
-    return this.send('GET', '/workspace');
+  models(): Promise<ModelCard[]> {
+    return this.send('GET', '/models');
   }
 
   assistants(): Promise<AssistantWire[]> {
@@ -159,5 +164,3 @@ export async function refusalOf(response: Response): Promise<Refusal> {
   const words = [body.message ?? text.errors.status(response.status), body.hint].filter(Boolean).join('. ');
   return new Refusal(body.error ?? 'failed', words, response.status);
 }
-
-export type { QuestionWire };

@@ -20,6 +20,7 @@ export class Layout {
   #sidebar = $state(true);
   #aside = $state(true);
   #panel = $state('plan');
+  #help = $state(false);
 
   constructor() {
     const stored = read();
@@ -56,6 +57,14 @@ export class Layout {
 
   get panel(): string {
     return this.#panel;
+  }
+
+  get help(): boolean {
+    return this.#help;
+  }
+
+  showHelp(open: boolean): void {
+    this.#help = open;
   }
 
   setTheme(theme: Theme): void {
