@@ -13,6 +13,7 @@ const TAGS = [
   'mark', 'ol', 'p', 'pre', 's', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'ul',
 ];
 const ATTRIBUTES = ['align', 'checked', 'class', 'colspan', 'disabled', 'href', 'rel', 'rowspan', 'start', 'tabindex', 'target', 'title', 'type'];
+const PLAIN_TAG = /^<\/?(?:b|br|del|em|i|kbd|mark|s|strong|sub|sup)\s*\/?>$/i;
 const SAFE_ADDRESS = /^(?:https?:|mailto:|#|\/c\/)/i;
 
 const marked = new Marked({ gfm: true, breaks: false });
@@ -21,6 +22,10 @@ marked.use({
     heading({ tokens, depth }: Tokens.Heading): string {
       const level = Math.min(6, depth + 2); // the page and the speaker have the first two
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
+    },
+    /** Plain tags of formatting are kept; any other HTML is shown as the text it is. */
+    html({ text: raw }: Tokens.HTML | Tokens.Tag): string {
+      return raw.replace(/<[^>]*>?|>/g, (tag) => (PLAIN_TAG.test(tag) ? tag : escape(tag)));
     },
     image({ href, text: words }: Tokens.Image): string {
       const label = escape(words || text.chat.image);

@@ -16,6 +16,8 @@ export interface Block {
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
 const LIST = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
+/** What may still become an item of a list when the rest of its line comes. */
+const MAYBE_LIST = /^ {0,3}(?:[-*+]?|\d{1,9}[.)]?)$/;
 const INDENTED = /^(?: {2,}|\t)/;
 
 export class Splitter {
@@ -84,7 +86,8 @@ export function scan(text: string, offset: number): { done: Block[]; rest: Block
       continue;
     }
     const fence = FENCE.exec(line.text);
-    const goesOn = now && (INDENTED.test(line.text) || (now.isList && LIST.test(line.text)));
+    const isItem = LIST.test(line.text) || (!line.isWhole && MAYBE_LIST.test(line.text));
+    const goesOn = now && (INDENTED.test(line.text) || (now.isList && isItem));
     // A line that is still being written may turn out to be a fence: it does not end a block yet.
     if (now && !goesOn && line.isWhole && (isBlank || (fence && !now.isList))) close();
     else if (now && !goesOn && !line.isWhole && isBlank) close();

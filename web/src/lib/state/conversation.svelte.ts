@@ -6,7 +6,7 @@
  */
 import { Refusal, type Api } from '$lib/protocol/api';
 import { Feed } from '$lib/protocol/feed';
-import type { Fields, Json, WireEvent } from '$lib/protocol/wire';
+import type { Fields, InputData, Json, WireEvent } from '$lib/protocol/wire';
 import { newId } from '$lib/protocol/ids';
 import { reduce, viewOf } from '$lib/stream/reduce';
 import { withAgent } from '$lib/stream/change';
@@ -39,6 +39,8 @@ export class Conversation {
   /** The replay behind the view, until it has caught up. */
   #shadow: View | null = null;
   #caughtUpAt = 0;
+  /** The questions that were open when the state was read. */
+  #open: ReadonlySet<string> = new Set();
   #quiet: ReturnType<typeof setTimeout> | undefined;
   #hidden: ReturnType<typeof setTimeout> | undefined;
   /** A checkpoint to go on from, when the person looks at another branch. */
@@ -93,8 +95,10 @@ export class Conversation {
       return;
     }
     try {
-      const [mark, state] = await Promise.all([this.api.mark(this.id), this.api.state(this.id)]);
+      const mark = await this.api.mark(this.id);
+      const state = await this.api.state(this.id);
       this.#view = viewOf(state);
+      this.#open = new Set(state.interrupts.map((question) => question.id));
       this.#follow(mark);
     } catch (error) {
       this.#fail(error, () => void this.open());
@@ -239,11 +243,19 @@ export class Conversation {
 
   #take(event: WireEvent): void {
     this.#lastSeq = Math.max(this.#lastSeq, event.seq);
+    this.#noteAnswered(event);
     this.#queue.push(event);
     if (!this.#isDraining) {
       this.#isDraining = true;
       nextFrame(() => this.#drain());
     }
+  }
+
+  /** The log tells what was asked, not what was answered: that the state knew. */
+  #noteAnswered({ method, seq, params }: WireEvent): void {
+    if (method !== 'input.requested' || seq > this.#caughtUpAt) return;
+    const { interrupt_id: id } = params.data as InputData;
+    if (!this.#open.has(id)) this.markAnswered([id]);
   }
 
   /** Apply what has come, for a few milliseconds of each frame: typing and scrolling come first. */

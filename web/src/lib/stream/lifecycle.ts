@@ -58,8 +58,8 @@ function finish(view: View, status: AgentStatus, when: When, words: string): Vie
   const agents: Record<string, Agent> = {};
   for (const [key, agent] of Object.entries(view.agents)) {
     const isActive = agent.status === 'running' || agent.status === 'waiting';
-    const messages = agent.messages.some((message) => message.isOpen)
-      ? agent.messages.map(cut)
+    const messages = agent.messages.some((message) => isLoose(message, status))
+      ? agent.messages.map((message) => (isLoose(message, status) ? { ...message, isOpen: false, isCut: true } : message))
       : agent.messages;
     agents[key] = { ...agent, messages, status: key === ROOT || isActive ? status : agent.status };
   }
@@ -68,8 +68,10 @@ function finish(view: View, status: AgentStatus, when: When, words: string): Vie
   return withStep({ ...view, agents, calls }, { ...line(when), kind, words });
 }
 
-function cut(message: Message): Message {
-  return message.isOpen ? { ...message, isOpen: false, isCut: true } : message;
+/** Being written when its run ended; a run that was stopped leaves words that no state will have. */
+function isLoose(message: Message, status: AgentStatus): boolean {
+  const isLost = (status === 'stopped' || status === 'failed') && message.role === 'ai' && !message.isSettled;
+  return !message.isCut && (message.isOpen || isLost);
 }
 
 function stopCalls(calls: View['calls']): View['calls'] {

@@ -26,6 +26,7 @@ function settled(old: Message | undefined, id: string, wire: MessageWire): Messa
   const calls = (wire.tool_calls ?? []).map((call) => `${id} ${call.id}`);
   const model = wire.response_metadata?.['model_name'];
   const next = newMessage(id, roleOf(wire.type), {
+    isSettled: true,
     text,
     reasoning: reasoningOf(wire) || old?.reasoning || '',
     calls,
@@ -77,6 +78,7 @@ function isSame(a: Message, b: Message): boolean {
     a.text === b.text &&
     a.reasoning === b.reasoning &&
     a.role === b.role &&
+    a.isSettled &&
     !a.isOpen &&
     !a.isPending &&
     !a.isCut &&

@@ -12,6 +12,8 @@ export interface Message {
   /** Keys of `View.calls`. */
   readonly calls: readonly string[];
   readonly isOpen: boolean;
+  /** Seen in the thread's state. */
+  readonly isSettled: boolean;
   /** Sent from here, and not yet seen in the thread's state. */
   readonly isPending: boolean;
   /** Its run ended while it was being written. */
@@ -129,6 +131,7 @@ export function newMessage(id: string, role: Role, over: Partial<Message> = {}):
     reasoning: '',
     calls: [],
     isOpen: false,
+    isSettled: false,
     isPending: false,
     isCut: false,
     usage: null,

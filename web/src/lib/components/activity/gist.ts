@@ -1,17 +1,15 @@
 /** A call in a few words: what it is about, without opening it. */
-import type { Call } from '$lib/stream/view';
+import type { Fields } from '$lib/protocol/wire';
 import { text } from '$lib/text';
 
 const TELLING = ['file_path', 'path', 'title', 'query', 'pattern', 'question', 'url', 'description', 'text', 'input', 'file_id'];
 const LONGEST = 120;
 
-export function gistOf(call: Call): string {
-  if (!call.args) return '';
-  if (call.name === 'write_todos' && Array.isArray(call.args['todos'])) {
-    return text.calls.todos(call.args['todos'].length);
-  }
-  const name = TELLING.find((key) => typeof call.args![key] === 'string');
-  const first = name ? call.args[name] : Object.values(call.args).find((value) => typeof value === 'string');
+export function gistOf({ name: tool, args }: { name: string; args: Fields | null }): string {
+  if (!args) return '';
+  if (tool === 'write_todos' && Array.isArray(args['todos'])) return text.calls.todos(args['todos'].length);
+  const name = TELLING.find((key) => typeof args[key] === 'string');
+  const first = name ? args[name] : Object.values(args).find((value) => typeof value === 'string');
   return typeof first === 'string' ? first.replace(/\s+/g, ' ').slice(0, LONGEST) : '';
 }
 

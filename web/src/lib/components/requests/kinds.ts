@@ -4,8 +4,9 @@ import ListChecks from '@lucide/svelte/icons/list-checks';
 import ShieldQuestion from '@lucide/svelte/icons/shield-question-mark';
 import Wrench from '@lucide/svelte/icons/wrench';
 import type { Component } from 'svelte';
-import { titleOf } from '$lib/components/activity/gist';
+import { gistOf, titleOf } from '$lib/components/activity/gist';
 import type { RequestCardProps } from '$lib/extend/extension';
+import type { Fields } from '$lib/protocol/wire';
 import { toolRequest } from '$lib/state/desk.svelte';
 import { isFields } from '$lib/stream/settle';
 import type { Question } from '$lib/stream/view';
@@ -46,14 +47,18 @@ export function headlineOf(question: Question): string {
     case 'clarification_request':
       return text.requests.asks;
     case 'tool_approval':
-      return text.requests.wantsTo(titleOf(String(fields['name'] ?? '')));
+      return wants(String(fields['name'] ?? ''), isFields(fields['args']) ? fields['args'] : {});
     case 'plan_approval':
       return text.requests.showsPlan;
     case 'tool':
-      return text.requests.wantsTo(titleOf(toolRequest(question)?.name ?? ''));
+      return wants(toolRequest(question)?.name ?? '', toolRequest(question)?.args ?? {});
     case 'batch':
       return text.requests.wantsSeveral;
     default:
       return text.requests.needs;
   }
+}
+
+function wants(name: string, args: Fields): string {
+  return `${text.requests.wantsTo(titleOf(name))} ${gistOf({ name, args })}`;
 }
