@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
@@ -13,7 +13,8 @@ function serviceWorker(): Plugin {
     name: 'service-worker',
     apply: 'build',
     generateBundle(_, bundle) {
-      const files = Object.keys(bundle).filter((name) => !name.endsWith('.map') && name !== 'index.html');
+      const built = Object.keys(bundle).filter((name) => !/\.map$|^index\.html$|^build\.json$/.test(name));
+      const files = [...built, ...readdirSync(here('./public'))];
       const source = readFileSync(here('./src/sw.js'), 'utf8')
         .replace('__FILES__', JSON.stringify(['/', ...files.map((name) => `/${name}`)]))
         .replace('__BUILD__', JSON.stringify(fingerprint(files)));

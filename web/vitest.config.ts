@@ -19,7 +19,7 @@ export default defineConfig({
           name: 'plain',
           environment: 'node',
           isolate: false,
-          include: ['{src,tests}/**/*.spec.ts'],
+          include: ['src/**/*.spec.ts', 'tests/**/*.spec.{ts,js}'],
           exclude: ['**/*.dom.spec.ts'],
         },
       },

@@ -60,6 +60,8 @@ class StaticFiles:
     def _is_page(self, path: str, headers: Headers) -> bool:
         """A person's browser opens a page; a client that mistyped an address gets its 404."""
         first = path.strip("/").split("/")[0]
+        if first == "":
+            return True  # the app's own cache asks for it without saying that it wants a page
         return first not in self._routes and "text/html" in headers.get("accept", "")
 
 

@@ -131,6 +131,7 @@ def story(rig: Rig) -> Tell:
             rig.model.assert_done()
         last = done.stdout.strip().splitlines()[-1:] or ["{}"]
         figures: dict[str, object] = json.loads(last[0])
+        sys.stdout.write(f"{name}: {figures}\n")
         return figures
 
     return tell

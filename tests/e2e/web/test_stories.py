@@ -86,3 +86,18 @@ def test_a_message_is_edited_and_answered_again_and_every_version_is_kept(story)
 def test_stop_keeps_what_was_written_and_errors_say_what_to_do(story):
     script = [slowly(says(COUNTED), pause=0.1), refuses(400, "No."), says("Now it works.")]
     story("stop", script)
+
+
+def test_a_long_answer_with_many_calls_never_blocks_the_page(story):
+    figures = story("long")
+    assert figures["characters"] > 100_000  # of 200 kB of Markdown
+    assert figures["longest_task_ms"] <= 100, figures
+
+
+def test_every_view_is_accessible_in_every_form_and_by_keys(story):
+    plan = calls("write_todos", todos=[{"content": "Look", "status": "completed"}])
+    story("everywhere", [plan, says("Here is the reef.")])
+
+
+def test_the_app_opens_without_a_network(story):
+    story("offline", [says("Here I am.")])

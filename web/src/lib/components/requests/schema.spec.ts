@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { Fields } from '$lib/protocol/wire';
 import { answerOf, clarifyOf } from './clarify';
 import { decisionsOf, fieldsOf, readField, type FormField } from './schema';
 
-const DIVE = {
+const DIVE: Fields = {
   $defs: { Crew: { enum: ['one', 'two'], type: 'string' } },
   properties: {
     depth: { type: 'integer', title: 'Depth', description: 'How many metres.' },

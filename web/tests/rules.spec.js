@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '..', 'src');
-const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const read = (path) => readFileSync(join(root, path), 'utf8');
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).sort();
 const components = files.filter((path) => path.endsWith('.svelte'));
 const sources = files.filter((path) => /\.(svelte|ts)$/.test(path) && !path.endsWith('.spec.ts'));
@@ -29,15 +29,15 @@ describe('components', () => {
 
 describe('imports', () => {
   const layers = ['lib/text.ts', 'lib/protocol', 'lib/markdown', 'lib/stream', 'lib/extend', 'lib/state', 'lib/components', 'lib/features'];
-  const layerOf = (path: string) => layers.findIndex((layer) => path.startsWith(layer));
-  const importsOf = (path: string) =>
+  const layerOf = (path) => layers.findIndex((layer) => path.startsWith(layer));
+  const importsOf = (path) =>
     [...read(path).matchAll(/^\s*import (?!type)[^;]*?from '([^']+)'/gm)].map(([, target]) => {
-      if (target!.startsWith('$lib/')) return target!.replace('$lib/', 'lib/');
-      return target!.startsWith('.') ? normalize(join(dirname(path), target!)) : target!;
+      if (target.startsWith('$lib/')) return target.replace('$lib/', 'lib/');
+      return target.startsWith('.') ? normalize(join(dirname(path), target)) : target;
     });
 
   it('point down: text, protocol, stream, state, components, features', () => {
-    const up: string[] = [];
+    const up = [];
     for (const path of sources) {
       for (const target of importsOf(path)) {
         if (layerOf(path) !== -1 && layerOf(target) > layerOf(path)) up.push(`${path} → ${target}`);
@@ -47,7 +47,7 @@ describe('imports', () => {
   });
 
   it('of one feature do not reach into another', () => {
-    const feature = (path: string) => path.match(/^lib\/features\/([^/]+)/)?.[1];
+    const feature = (path) => path.match(/^lib\/features\/([^/]+)/)?.[1];
     const across = sources.flatMap((path) =>
       importsOf(path)
         .filter((target) => feature(target) && feature(target) !== feature(path))
