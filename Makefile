@@ -118,6 +118,10 @@ test-web: ## Check and test the browser app; its user stories run in Chromium
 	npm run --prefix web --silent test
 	$(RUN)/pytest tests/e2e/web
 
+screenshots: ## Take the pictures of docs/screenshots anew
+	@scripts/services.sh
+	$(PY) tests/e2e/web/screenshots.py
+
 wheel: web ## Build the wheel into dist/
 	$(PY) -m build --wheel
 

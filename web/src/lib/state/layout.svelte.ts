@@ -19,6 +19,8 @@ export class Layout {
   #isNarrow = $state(false);
   #sidebar = $state(true);
   #aside = $state(true);
+  /** On a phone one column is seen at a time. */
+  #column = $state<'threads' | 'chat' | 'panels'>('chat');
   #panel = $state('plan');
   #help = $state(false);
 
@@ -29,7 +31,7 @@ export class Layout {
     this.#watch(PHONE, (matches) => (this.#isPhone = matches));
     this.#watch(NARROW, (matches) => (this.#isNarrow = matches));
     this.#watch('(prefers-color-scheme: dark)', (matches) => (this.#systemIsDark = matches));
-    this.#sidebar = !this.#isPhone && (stored.sidebar ?? true);
+    this.#sidebar = stored.sidebar ?? true;
     this.#aside = !this.#isNarrow && (stored.aside ?? true);
   }
 
@@ -48,11 +50,11 @@ export class Layout {
   }
 
   get sidebar(): boolean {
-    return this.#sidebar;
+    return this.#isPhone ? this.#column === 'threads' : this.#sidebar;
   }
 
   get aside(): boolean {
-    return this.#aside;
+    return this.#isPhone ? this.#column === 'panels' : this.#aside;
   }
 
   get panel(): string {
@@ -72,15 +74,15 @@ export class Layout {
     this.#save();
   }
 
-  toggleSidebar(open = !this.#sidebar): void {
-    this.#sidebar = open;
-    if (open && this.#isPhone) this.#aside = false;
+  toggleSidebar(open = !this.sidebar): void {
+    if (this.#isPhone) this.#column = open ? 'threads' : 'chat';
+    else this.#sidebar = open;
     this.#save();
   }
 
-  toggleAside(open = !this.#aside): void {
-    this.#aside = open;
-    if (open && this.#isPhone) this.#sidebar = false;
+  toggleAside(open = !this.aside): void {
+    if (this.#isPhone) this.#column = open ? 'panels' : 'chat';
+    else this.#aside = open;
     this.#save();
   }
 
@@ -90,11 +92,9 @@ export class Layout {
     this.toggleAside(true);
   }
 
-  /** On a phone only one of the three columns is seen: go to the conversation. */
+  /** Go to the conversation, where another column hides it. */
   showChat(): void {
-    if (!this.#isPhone) return;
-    this.#sidebar = false;
-    this.#aside = false;
+    this.#column = 'chat';
   }
 
   #watch(query: string, set: (matches: boolean) => void): void {

@@ -15,6 +15,6 @@ export function gistOf({ name: tool, args }: { name: string; args: Fields | null
 
 /** A tool's name in words. */
 export function titleOf(name: string): string {
-  const words = name.replace(/_/g, ' ');
+  const words = name.replace(/[_-]/g, ' ');
   return text.calls.titles[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -15,6 +15,12 @@ export const starterText = [
     icon: 'compass',
     title: 'Begin with a question',
     words: 'I want to write about free will and do not know where to begin. Ask me what I need to be clear about.',
+    agents: ['tutor', 'simple'],
+  },
+  {
+    icon: 'list',
+    title: 'Sharpen a word',
+    words: 'I keep using the word “fair”. Test what I mean by it with cases where it breaks.',
     agents: ['tutor'],
   },
   {

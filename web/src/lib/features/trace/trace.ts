@@ -1,8 +1,8 @@
 /** The trace: steps seen on the stream, and the reasoning that an agent keeps in its state. */
 import { isFields } from '$lib/stream/settle';
 import { sentOut } from '$lib/stream/asked';
-import { ROOT, type StepKind, type View } from '$lib/stream/view';
-import { titleOf } from '$lib/components/activity/gist';
+import { ROOT, type Step, type StepKind, type View } from '$lib/stream/view';
+import { gistOf, titleOf } from '$lib/components/activity/gist';
 import { text } from './text';
 
 export interface Line {
@@ -16,7 +16,7 @@ export interface Line {
 }
 
 export function traceOf(view: View): Line[] {
-  const steps = view.steps.map((step): Line => {
+  const steps = view.steps.filter(isTelling(view)).map((step): Line => {
     const agent = view.agents[step.agent];
     const sent = agent && agent.key !== ROOT ? sentOut(view, agent) : null;
     const call = step.call === null ? null : view.calls[step.call];
@@ -25,20 +25,25 @@ export function traceOf(view: View): Line[] {
       id: step.id,
       at: step.at,
       kind: step.kind,
-      who: sent?.by ?? text.main,
-      title: isRun ? (text.run[step.words] ?? step.words) : text[step.kind as Exclude<StepKind, 'run'>],
-      words: wordsOf(step.kind, step.words, call ? titleOf(call.name) : null, sent?.task ?? null),
+      who: sent?.by ? titleOf(sent.by) : text.main,
+      title: isRun ? (text.run[step.words] ?? step.words) : call ? titleOf(call.name) : text[step.kind as Exclude<StepKind, 'run'>],
+      words: wordsOf(step.kind, step.words, call ? gistOf(call) : null, sent?.task ?? null),
       raw: call?.args ? JSON.stringify(call.args, null, 2) : null,
     };
   });
   return [...steps, ...reasoningOf(view)].sort((a, b) => a.at - b.at);
 }
 
-function wordsOf(kind: StepKind, words: string, tool: string | null, task: string | null): string {
+/** A model that only called tools said nothing; who was sent out is told by the subagent's own line. */
+function isTelling(view: View): (step: Step) => boolean {
+  return ({ kind, words, call }) =>
+    !(kind === 'model' && words.trim() === '') && !(call !== null && view.calls[call]?.name === 'task');
+}
+
+function wordsOf(kind: StepKind, words: string, gist: string | null, task: string | null): string {
   if (kind === 'run') return '';
-  if (kind === 'tool') return tool ?? words;
-  if (kind === 'agent') return task ?? words;
-  return kind === 'ask' ? '' : words;
+  if (kind === 'tool' || kind === 'ask') return gist ?? '';
+  return kind === 'agent' ? (task ?? words) : words;
 }
 
 function reasoningOf(view: View): Line[] {
