@@ -15,7 +15,7 @@ await story(async ({ page }) => {
         await page.emulateMedia({ colorScheme: theme });
         await page.setViewportSize(size);
         await prepare(form);
-        await page.waitForTimeout(250);
+        await page.waitForTimeout(700);
         await page.screenshot({ path: `${folder}/${name}-${form}-${theme}.png` });
       }
     }

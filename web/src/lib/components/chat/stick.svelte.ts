@@ -1,7 +1,7 @@
 /** Keeps a growing list at its end, unless the person has scrolled up to read. */
 const NEAR = 80;
 
-export function stickToEnd() {
+export function stickToEnd(isOn: () => boolean) {
   let isAtEnd = $state(true);
   let box: HTMLElement | null = null;
 
@@ -21,7 +21,7 @@ export function stickToEnd() {
       box = element;
       // What grows is seen by its size; the person's own scrolling decides whether we follow.
       const grown = new ResizeObserver(() => {
-        if (isAtEnd) element.scrollTop = element.scrollHeight;
+        if (isAtEnd && isOn()) element.scrollTop = element.scrollHeight;
         else measure();
       });
       grown.observe(element);
