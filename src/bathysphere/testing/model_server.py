@@ -47,7 +47,8 @@ class ModelServer(TetheredServer):
     """Plays a script over the OpenAI, Anthropic and Ollama wire formats.
 
     Use it as a context manager, in sync or async code. `says`, `calls`, `together`, `refuses`,
-    `slowly` and `hangs` (up to 30 seconds) can be played; `fails` and functions of the messages cannot.
+    `slowly` and `hangs` (up to 30 seconds) can be played; `fails` and functions of the messages
+    cannot.
     """
 
     title = "model server"

@@ -1,4 +1,4 @@
-"""Graphs that show the browser what no shipped agent does at will: plans, unknown questions, length."""
+"""Graphs that show the browser what no shipped agent does at will."""
 
 from typing import Any, Literal
 

@@ -49,7 +49,12 @@ def process(command: list[str], env: dict[str, str], log: Path) -> Iterator[str]
     """Its first line; ended as with Ctrl-C."""
     with log.open("w") as errors:
         child = subprocess.Popen(
-            command, env=env, stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.PIPE, text=True
+            command,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            stdin=subprocess.PIPE,
+            text=True,
         )
     try:
         assert child.stdout is not None

@@ -1,4 +1,4 @@
-"""Pictures of each view, light and dark, on a desk and a phone, into docs/screenshots: `make screenshots`."""
+"""Pictures of each view, light and dark, on a desk and a phone: `make screenshots`."""
 
 import sys
 import tempfile
@@ -11,7 +11,7 @@ from rigging import ROOT, rigged, tell
 from bathysphere.testing import calls, says, together
 
 FOLDER = ROOT / "docs" / "screenshots"
-ANSWER = """Both helpers are back. Their cases meet in one question: **what do you count as a cost?**
+ANSWER = """Both helpers are back. They meet in one question: **what do you count as a cost?**
 
 | | for | against |
 |---|---|---|
@@ -34,7 +34,12 @@ NOTES = "# Weighing\n\n- Stable grid: both sides agree\n- Waste: nobody has an a
 
 
 def todos(*done: int) -> object:
-    words = ["Send out two helpers", "Compare what they bring", "Write down what is open", "Ask you"]
+    words = [
+        "Send out two helpers",
+        "Compare what they bring",
+        "Write down what is open",
+        "Ask you",
+    ]
     states = {0: "pending", 1: "in_progress", 2: "completed"}
     return calls(
         "write_todos",
@@ -77,9 +82,9 @@ SCRIPT = [
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bathysphere-shots-") as folder, rigged(Path(folder)) as rig:
+    with tempfile.TemporaryDirectory() as folder, rigged(Path(folder)) as rig:
         rig.model.play(SCRIPT)
-        print(tell(rig, "screenshots", str(FOLDER), seconds=300))  # noqa: T201
+        sys.stdout.write(tell(rig, "screenshots", str(FOLDER), seconds=300))
 
 
 if __name__ == "__main__":

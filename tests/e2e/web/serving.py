@@ -12,8 +12,8 @@ from bathysphere.server import parts
 graphs_of = parts.graphs_of
 
 
-def with_test_graphs(models):
-    agents = graphs_of(models)
+def with_test_graphs(*models, **more):
+    agents = graphs_of(*models, **more)
     return Graphs({**{name: partial(agents.get, name) for name in agents.names()}, **GRAPHS})
 
 

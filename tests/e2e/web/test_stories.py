@@ -44,7 +44,9 @@ def test_three_requests_of_two_subagents_are_answered_out_of_order(story):
     files = {"/a.md": "a small fish", "/b.md": "a grey whale", "/c.md": "an old note"}
     writes = [calls("write_file", file_path=path, content=text) for path, text in files.items()]
     both = together(
-        edit("/a.md", "small", "large"), edit("/b.md", "grey whale", "white whale"), text="Two edits."
+        edit("/a.md", "small", "large"),
+        edit("/b.md", "grey whale", "white whale"),
+        text="Two edits.",
     )
     script = [
         together(*writes),
