@@ -111,7 +111,21 @@ fuzz-tenants: ## Two tenants and a stranger on every route at random; last line 
 bench-research: ## Research over 320 made documents with a model that lies (or BATHYSPHERE_MODEL_MAIN); last line is JSON
 	$(PY) -W ignore benchmarks/quality/research/run.py --questions $(or $(QUESTIONS),60) --seed $(or $(SEED),1)
 
-wheel: ## Build the wheel into dist/
+web: ## Build the browser app into the package; prints its first load
+	npm ci --prefix web --silent --no-audit --no-fund --ignore-scripts
+	npm run --prefix web --silent build
+
+test-web: ## Check and test the browser app; its user stories run in Chromium
+	@scripts/services.sh
+	npm run --prefix web --silent check
+	npm run --prefix web --silent test
+	$(RUN)/pytest tests/e2e/web
+
+screenshots: ## Take the pictures of docs/screenshots anew
+	@scripts/services.sh
+	$(PY) tests/e2e/web/screenshots.py
+
+wheel: web ## Build the wheel into dist/
 	$(PY) -m build --wheel
 
 clean: ## Remove what was built

@@ -34,3 +34,7 @@ if [ ! -x /usr/sbin/pgbouncer ]; then
   install pgbouncer
   service pgbouncer stop >/dev/null 2>&1 || true
 fi
+if [ ! -x /usr/bin/chromium ]; then
+  # The browser of the user stories.
+  install --no-install-recommends chromium
+fi

@@ -13,10 +13,12 @@ fi
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes -r requirements.lock
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --editable .
 
-echo "setup: Node packages for the scripted model server, the JavaScript client and Azure's emulator"
-for folder in tests/node tests/conformance/node tests/storage/node; do
+echo "setup: Node packages for the scripted model server, the JavaScript client and Azure's emulator, the browser app"
+for folder in tests/node tests/conformance/node tests/storage/node web; do
   (cd "$folder" && npm ci --silent --no-audit --no-fund --ignore-scripts)
 done
+echo "setup: the browser app"
+(cd web && npm run --silent build)
 echo "setup: the small real model"
 "$venv/bin/python" -m bathysphere.testing.small_model
 echo "setup: the test mint"

@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
     print("Starting …", file=sys.stderr)
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
+    from bathysphere.server.models import look_at
     from bathysphere.server.parts import graphs_of, research_of
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.research import Desk
@@ -122,6 +123,7 @@ def run(args: argparse.Namespace) -> int:
             on_ready=on_ready,
             payments=PaymentSettings.from_environment(),
             workspaces=workspaces,
+            look_at_models=look_at(models),
         )
     )
     print("Stopped.", file=sys.stderr)

@@ -1,15 +1,20 @@
 """The app: routes over the engine's services, with one way in for identities and errors."""
 
+from typing import TypeGuard
+
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute, Route
 
 from bathysphere.server import errors
 from bathysphere.server.identity import Identify, once
+from bathysphere.server.models import Look
 from bathysphere.server.research import Desk
 from bathysphere.server.routes import (
     agent,
     assistants,
     model,
+    models,
     payments,
     protocol,
     research,
@@ -22,10 +27,12 @@ from bathysphere.server.routes import (
     workspaces,
 )
 from bathysphere.server.services import Services
+from bathysphere.server.static_files import StaticFiles
 
 ROUTERS = (
     system.router,
     assistants.router,
+    models.router,
     threads.router,
     state.router,
     protocol.router,
@@ -46,6 +53,7 @@ def create_app(
     identify: Identify,
     heartbeat_seconds: float = 10.0,
     desk: Desk | None = None,
+    look_at_models: Look | None = None,
 ) -> FastAPI:
     """The HTTP face of an API process.
 
@@ -54,12 +62,15 @@ def create_app(
         identify: From a connection to the owner of what it may touch.
         heartbeat_seconds: How long a stream may be silent before it carries a comment.
         desk: What hands out research reports and loads the model, where this process does.
+        look_at_models: Tells which models answer here; nothing is told without it.
     """
     app = describe_app()
     app.state.services = services
     app.state.identify = once(identify)
     app.state.heartbeat_seconds = heartbeat_seconds
     app.state.desk = desk
+    app.state.look_at_models = look_at_models
+    app.router.default = StaticFiles(app.router.default, routes=_first_segments())
     return app
 
 
@@ -76,6 +87,15 @@ def describe_app() -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     return app
+
+
+def _first_segments() -> frozenset[str]:
+    paths = [route.path for router in ROUTERS for route in router.routes if _has_path(route)]
+    return frozenset(path.split("/")[1] for path in paths)
+
+
+def _has_path(route: BaseRoute) -> TypeGuard[Route]:
+    return isinstance(route, Route)
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from bathysphere.agents import AGENTS
 from bathysphere.engine.errors import GraphNotFound
 from bathysphere.engine.graphs import Graphs
 
@@ -39,7 +40,7 @@ def describe(graph: str) -> dict[str, Any]:
         "assistant_id": assistant_id(graph),
         "graph_id": graph,
         "name": graph,
-        "description": None,
+        "description": AGENTS.get(graph),
         "config": {},
         "context": {},
         "metadata": {"created_by": "system"},

@@ -29,6 +29,7 @@ from bathysphere.server.asgi.stack import Edge, wrap
 from bathysphere.server.databases import bring_to_shape, database_of, secret, sized
 from bathysphere.server.identity.choose import identify_by
 from bathysphere.server.listen import Listener, listen, listener, url_of
+from bathysphere.server.models import Look
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import TracedRuns
@@ -62,6 +63,7 @@ async def serve(
     payments: PaymentSettings | None = None,
     workspaces: Workspaces | None = None,
     desk: Desk | None = None,
+    look_at_models: Look | None = None,
 ) -> None:
     """Answer until a signal comes; with `works` also do the runs."""
     settings = _calling_the_mint(settings, payments)
@@ -73,7 +75,9 @@ async def serve(
         services, instruments = await _open(
             stack, settings, database, graphs, payments=payments, workspaces=workspaces
         )
-        app = await _app(stack, settings, services, instruments, desk)
+        app = await _app(
+            stack, settings, services, instruments, desk=desk, look_at_models=look_at_models
+        )
         front = listener(
             app,
             trusted_proxies=settings.trusted_proxies,
@@ -274,7 +278,9 @@ async def _app(
     settings: ServerSettings,
     services: Services,
     instruments: Instruments,
+    *,
     desk: Desk | None,
+    look_at_models: Look | None,
 ) -> ASGIApp:
     http = await stack.enter_async_context(httpx.AsyncClient(timeout=5))
     identify = identify_by(settings, pool=services.pool, http=http, clock=services.clock)
@@ -287,7 +293,8 @@ async def _app(
         clock=services.clock,
         buckets=await _buckets(stack, settings, services),
     )
-    return wrap(create_app(services=services, identify=identify, desk=desk), edge)
+    app = create_app(services=services, identify=identify, desk=desk, look_at_models=look_at_models)
+    return wrap(app, edge)
 
 
 async def _buckets(

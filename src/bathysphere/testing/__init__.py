@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         hangs,
         refuses,
         says,
+        slowly,
         together,
     )
 
@@ -47,6 +48,7 @@ __all__ = [
     "hangs",
     "refuses",
     "says",
+    "slowly",
     "together",
 ]
 

@@ -46,8 +46,9 @@ class WireRequest:
 class ModelServer(TetheredServer):
     """Plays a script over the OpenAI, Anthropic and Ollama wire formats.
 
-    Use it as a context manager, in sync or async code. `says`, `calls`, `together`, `refuses` and
-    `hangs` (up to 30 seconds) can be played; `fails` and functions of the messages cannot.
+    Use it as a context manager, in sync or async code. `says`, `calls`, `together`, `refuses`,
+    `slowly` and `hangs` (up to 30 seconds) can be played; `fails` and functions of the messages
+    cannot.
     """
 
     title = "model server"
@@ -151,10 +152,15 @@ def _fixtures(script: Sequence[object]) -> list[dict[str, Any]]:
         if not isinstance(turn, Turn):
             message = f"a model server plays turns only, not {turn!r}"
             raise TypeError(message)
-        fixture = {"match": {"sequenceIndex": index}, "response": _response(turn, numbered)}
+        fixture: dict[str, Any] = {
+            "match": {"sequenceIndex": index},
+            "response": _response(turn, numbered),
+        }
         if turn.waits:
             wait = _LONGEST_HANG_MS if turn.seconds is None else round(turn.seconds * 1000)
             fixture["chaos"] = {"latencyMs": min(wait, _LONGEST_HANG_MS)}
+        if turn.pause:
+            fixture["latency"] = round(turn.pause * 1000)
         numbered += sum(call.id is None for call in turn.calls)
         fixtures.append(fixture)
     return fixtures

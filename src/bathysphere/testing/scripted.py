@@ -40,6 +40,7 @@ from bathysphere.testing.turns import (
     hangs,
     refuses,
     says,
+    slowly,
     together,
 )
 
@@ -53,6 +54,7 @@ __all__ = [
     "hangs",
     "refuses",
     "says",
+    "slowly",
     "together",
 ]
 
@@ -189,7 +191,9 @@ class ScriptedChatModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         turn = self._take(messages, kwargs)
         self._wait(turn)
-        yield from self._chunks(messages, turn)
+        for chunk in self._chunks(messages, turn):
+            yield chunk
+            time.sleep(turn.pause)
 
     async def _astream(
         self,
@@ -202,7 +206,7 @@ class ScriptedChatModel(BaseChatModel):
         await _await(turn)
         for chunk in self._chunks(messages, turn):
             yield chunk
-            await asyncio.sleep(0)  # as on a network, others run between two chunks
+            await asyncio.sleep(turn.pause)  # as on a network, others run between two chunks
 
     # ── playing a turn ──
 

@@ -1,7 +1,8 @@
 """Turns: what a scripted model does, one turn for each time it is called.
 
 `says` answers with text, `calls` with one tool call, `together` with several in one message,
-`fails` raises, `refuses` answers with an HTTP error and `hangs` keeps the caller waiting.
+`fails` raises, `refuses` answers with an HTTP error, `hangs` keeps the caller waiting and `slowly`
+lets a streamed answer take its time.
 `ScriptedChatModel` plays turns in process; `ModelServer` plays the same turns over HTTP.
 """
 
@@ -42,6 +43,8 @@ class Turn:
     error: BaseException | type[BaseException] | None = None
     waits: bool = False
     seconds: float | None = None
+    pause: float = 0.0
+    """Seconds between two pieces of a streamed answer."""
 
     @property
     def tokens(self) -> int:
@@ -97,3 +100,8 @@ def refuses(status_code: int, message: str = "Refused by the script.") -> Turn:
 def hangs(seconds: float | None = None, *, then: Turn | None = None) -> Turn:
     """Keep the caller waiting for `seconds`, or until it gives up, and then play `then`."""
     return replace(then or says("Sorry for the wait."), waits=True, seconds=seconds)
+
+
+def slowly(turn: Turn, *, pause: float = 0.05) -> Turn:
+    """Stream the answer with `pause` seconds between its pieces."""
+    return replace(turn, pause=pause)

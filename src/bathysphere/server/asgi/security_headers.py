@@ -11,6 +11,8 @@ def content_security_policy(connect: Iterable[str] = ()) -> str:
     return "; ".join(
         (
             "default-src 'self'",
+            # Compiling WebAssembly (search by meaning) is allowed, `eval` of text is not.
+            "script-src 'self' 'wasm-unsafe-eval'",
             f"connect-src {callable_origins}",
             "img-src 'self' data: blob:",
             "object-src 'none'",

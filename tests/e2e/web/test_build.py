@@ -1,0 +1,37 @@
+"""The build: what a first visit transfers, and the app's own tests."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+STATIC = ROOT / "src" / "bathysphere" / "server" / "static"
+FIRST_LOAD_BYTES = 220_000
+
+
+def test_the_first_load_is_small():
+    told = json.loads((STATIC / "first-load.json").read_text())
+    assert 10_000 < told["bytes"] <= FIRST_LOAD_BYTES, told
+
+
+def test_the_page_has_nothing_inline_and_nothing_from_elsewhere():
+    page = (STATIC / "index.html").read_text()
+    assert "<style" not in page
+    assert "http://" not in page
+    assert "https://" not in page
+    assert page.count("<script") == page.count('<script type="module" crossorigin src="/assets/')
+
+
+@pytest.mark.node
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("command", ["check", "test"])
+def test_the_app_s_own_checks_pass(command):
+    done = subprocess.run(
+        ["npm", "run", "--silent", "--prefix", str(ROOT / "web"), command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

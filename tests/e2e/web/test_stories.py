@@ -1,0 +1,105 @@
+"""The user stories, each in a page of its own; what leaves the origin fails any of them."""
+
+import pytest
+
+from bathysphere.testing import calls, refuses, says, slowly, together
+
+pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(120)]
+
+DEEP = """Beebe went down to **923 m**.
+
+| year | depth |
+|---|---|
+| 1934 | 923 m |
+
+<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>
+
+It was off Bermuda."""
+COUNTED = " ".join(f"Word {n}" for n in range(1, 61)) + " The end."
+
+
+def helper(task):
+    args = {"description": task, "subagent_type": "general-purpose"}
+    return calls("task", args)
+
+
+def edit(path, old, new):
+    return calls("edit_file", file_path=path, old_string=old, new_string=new)
+
+
+def test_from_the_first_question_to_a_streamed_answer(story):
+    story("first_question", [slowly(says(DEEP), pause=0.05)])
+
+
+def test_an_ambiguous_request_is_asked_about_and_answered(story):
+    options = [
+        {"id": "river", "label": "The bank of a river"},
+        {"id": "money", "label": "A house of money"},
+    ]
+    ask = calls("ask_choices", question="Which bank do you mean?", options=options)
+    story("clarify", [ask, says("How the money house began.")])
+
+
+def test_three_requests_of_two_subagents_are_answered_out_of_order(story):
+    files = {"/a.md": "a small fish", "/b.md": "a grey whale", "/c.md": "an old note"}
+    writes = [calls("write_file", file_path=path, content=text) for path, text in files.items()]
+    both = together(
+        edit("/a.md", "small", "large"),
+        edit("/b.md", "grey whale", "white whale"),
+        text="Two edits.",
+    )
+    script = [
+        together(*writes),
+        together(helper("Correct the notes"), helper("Remove what is old")),
+        both,
+        calls("delete", path="/c.md"),
+        says("Done."),
+        says("Done too."),
+        says("The helpers are back."),
+    ]
+    story("answers", script)
+
+
+def test_a_reload_during_a_run_goes_on_where_the_stream_was(story):
+    story("reload", [slowly(says(COUNTED), pause=0.1)])
+
+
+def test_two_tabs_stay_in_step(story):
+    script = [
+        calls("ask_user", question="Which one?"),
+        says("Then it is the fin of a whale."),
+        slowly(says("He is on the boat."), pause=0.05),
+    ]
+    story("two_tabs", script)
+
+
+def test_a_plan_is_refused_with_a_reason_then_changed_and_carried_out(story):
+    story("plan")
+
+
+def test_an_unknown_request_gets_a_form_from_its_schema(story):
+    story("unknown")
+
+
+def test_a_message_is_edited_and_answered_again_and_every_version_is_kept(story):
+    story("versions", [says(f"A {name}.") for name in ("tench", "wren", "robin", "pike")])
+
+
+def test_stop_keeps_what_was_written_and_errors_say_what_to_do(story):
+    script = [slowly(says(COUNTED), pause=0.1), refuses(400, "No."), says("Now it works.")]
+    story("stop", script)
+
+
+def test_a_long_answer_with_many_calls_never_blocks_the_page(story):
+    figures = story("long")
+    assert figures["characters"] > 100_000  # of 200 kB of Markdown
+    assert figures["longest_task_ms"] <= 100, figures
+
+
+def test_every_view_is_accessible_in_every_form_and_by_keys(story):
+    plan = calls("write_todos", todos=[{"content": "Look", "status": "completed"}])
+    story("everywhere", [plan, says("Here is the reef.")])
+
+
+def test_the_app_opens_without_a_network(story):
+    story("offline", [says("Here I am.")])

@@ -1,0 +1,44 @@
+"""The model cards: which model answers, and whether words stay on this machine."""
+
+import pytest
+
+from bathysphere.models.settings import ModelSettings
+from bathysphere.server.models import look_at
+
+
+async def main_card(**settings):
+    cards = await look_at(ModelSettings.model_construct(**settings))()
+    assert [card.role for card in cards] == ["main", "subagent", "summary", "audit"]
+    return cards[0]
+
+
+async def test_the_tour_is_a_script_and_local():
+    card = await main_card()
+    assert (card.name, card.is_demo, card.is_local, card.is_usable) == (
+        "demo:tour",
+        True,
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "is_local"),
+    [
+        ("openai:gpt-5", {}, False),
+        ("openai:gpt-5", {"openai_url": "http://127.0.0.1:9/v1"}, True),
+        ("anthropic:claude", {"anthropic_url": "https://models.example"}, False),
+        ("ollama:qwen3", {"ollama_url": "http://localhost:1"}, True),
+        ("ollama:qwen3", {"ollama_url": "http://10.0.0.7:11434"}, False),
+        ("llamacpp:small", {}, True),
+    ],
+)
+async def test_a_model_is_local_where_its_server_is(name, settings, is_local):
+    card = await main_card(main=name, check_timeout_s=0.2, **settings)
+    assert card.is_local is is_local
+
+
+async def test_a_model_that_cannot_be_used_says_what_to_do():
+    card = await main_card(main="nonsense")
+    assert not card.is_usable
+    assert card.hint

@@ -1,0 +1,50 @@
+export const starterText = [
+  {
+    icon: 'scale',
+    title: 'Test an argument',
+    words: 'I believe that cities should be free of cars. Help me find the weakest point of my argument.',
+    agents: ['tutor', 'simple'],
+  },
+  {
+    icon: 'talk',
+    title: 'Hear the other side',
+    words: 'Give me the strongest case against my view, fairly, before I answer it.',
+    agents: ['tutor'],
+  },
+  {
+    icon: 'compass',
+    title: 'Begin with a question',
+    words: 'I want to write about free will and do not know where to begin. Ask me what I need to be clear about.',
+    agents: ['tutor', 'simple'],
+  },
+  {
+    icon: 'list',
+    title: 'Sharpen a word',
+    words: 'I keep using the word “fair”. Test what I mean by it with cases where it breaks.',
+    agents: ['tutor'],
+  },
+  {
+    icon: 'list',
+    title: 'Plan first, then do',
+    words: 'Make a plan for a two-week reading course on the history of deep-sea diving, then write it as a file.',
+    agents: ['simple', 'workspace'],
+  },
+  {
+    icon: 'file',
+    title: 'Compare two things',
+    words: 'Send out two helpers: one makes the case for nuclear power, one against. Then weigh them for me.',
+    agents: ['simple'],
+  },
+  {
+    icon: 'shield',
+    title: 'Research with sources',
+    words: 'What is known about language models that run on a laptop? Show me the plan before you search.',
+    agents: ['research'],
+  },
+  {
+    icon: 'file',
+    title: 'Check a claim',
+    words: 'Is it true that the Great Barrier Reef has recovered? Quote what the sources say, word for word.',
+    agents: ['research'],
+  },
+] as const;

@@ -1,0 +1,23 @@
+/** First words for somebody who does not know yet what to ask; by the agent they are for. */
+import Compass from '@lucide/svelte/icons/compass';
+import FileSearch from '@lucide/svelte/icons/file-search';
+import ListChecks from '@lucide/svelte/icons/list-checks';
+import MessagesSquare from '@lucide/svelte/icons/messages-square';
+import Scale from '@lucide/svelte/icons/scale';
+import ShieldCheck from '@lucide/svelte/icons/shield-check';
+import type { Component } from 'svelte';
+import { starterText } from './starters.text';
+
+export interface Starter {
+  title: string;
+  words: string;
+  icon: Component<{ size?: number | string }>;
+  agents: readonly string[];
+}
+
+const icons = { compass: Compass, file: FileSearch, list: ListChecks, talk: MessagesSquare, scale: Scale, shield: ShieldCheck };
+
+export const starters: readonly Starter[] = starterText.map(({ icon, ...starter }) => ({
+  ...starter,
+  icon: icons[icon],
+}));

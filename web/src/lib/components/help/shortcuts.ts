@@ -1,0 +1,63 @@
+/** Keys that work everywhere, and the list that the help sheet shows. */
+import type { Workspace } from '$lib/state/workspace.svelte';
+import { helpText } from './text';
+
+export interface Shortcut {
+  keys: string[];
+  does: string;
+}
+
+const MOD = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
+
+export const list: Shortcut[] = [
+  { keys: [MOD, 'Shift', 'O'], does: helpText.begin },
+  { keys: [MOD, 'K'], does: helpText.search },
+  { keys: ['/'], does: helpText.write },
+  { keys: ['Enter'], does: helpText.send },
+  { keys: ['Shift', 'Enter'], does: helpText.line },
+  { keys: ['Esc'], does: helpText.stop },
+  { keys: [MOD, 'B'], does: helpText.sidebar },
+  { keys: [MOD, '.'], does: helpText.panels },
+  { keys: ['Alt', '↑ ↓'], does: helpText.requests },
+  { keys: ['1', '…', '9'], does: helpText.choose },
+  { keys: ['?'], does: helpText.help },
+];
+
+export function shortcuts(workspace: Workspace): (event: KeyboardEvent) => void {
+  const { layout } = workspace;
+  const withMod: Record<string, () => void> = {
+    k: () => {
+      layout.toggleSidebar(true);
+      focus('search-threads');
+    },
+    b: () => layout.toggleSidebar(),
+    '.': () => layout.toggleAside(),
+  };
+  const alone: Record<string, () => void> = {
+    '/': () => focus('composer'),
+    '?': () => layout.showHelp(true),
+  };
+  return (event) => {
+    const mod = event.ctrlKey || event.metaKey;
+    const key = event.key.toLowerCase();
+    if (key === 'escape' && !document.querySelector('dialog[open], :popover-open')) {
+      if (!isTyping(event) || (event.target as HTMLElement).id === 'composer') void workspace.conversation.stop();
+      return;
+    }
+    let run: (() => void) | undefined;
+    if (mod && event.shiftKey && key === 'o') run = () => workspace.begin();
+    else if (mod && !event.shiftKey && !event.altKey) run = withMod[key];
+    else if (!mod && !event.altKey && !isTyping(event)) run = alone[event.key];
+    if (!run) return;
+    event.preventDefault();
+    run();
+  };
+}
+
+function isTyping({ target }: KeyboardEvent): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}
+
+function focus(id: string): void {
+  requestAnimationFrame(() => document.getElementById(id)?.focus());
+}

@@ -1,0 +1,17 @@
+import Folder from '@lucide/svelte/icons/folder';
+import type { Extension } from '$lib/extend/extension';
+import { scratchFiles } from './files';
+import { text } from './text';
+
+export default {
+  panels: [
+    {
+      id: 'scratch',
+      label: text.label,
+      icon: Folder,
+      order: 45,
+      load: () => import('./ScratchPanel.svelte'),
+      badge: ({ conversation }) => scratchFiles(conversation.values['files']).length,
+    },
+  ],
+} satisfies Extension;

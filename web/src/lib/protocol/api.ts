@@ -1,0 +1,166 @@
+/** Calls to the server. What the server refuses is a `Refusal` with a sentence for the person. */
+import { text } from '$lib/text';
+import type {
+  AssistantWire,
+  CommandAnswer,
+  Fields,
+  Json,
+  StateWire,
+  ThreadWire,
+} from './wire';
+
+export class Refusal extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly status = 0,
+  ) {
+    super(message);
+  }
+
+  /** Whether trying the same again later may work. */
+  get isPassing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+export interface ThreadQuery {
+  limit?: number;
+  offset?: number;
+}
+
+export interface RunStart {
+  agent: string;
+  input?: Fields | null;
+  checkpoint?: string | null;
+}
+
+export interface Answer {
+  id: string;
+  response: Json;
+}
+
+/** The model of a role: where the person's words go. */
+export interface ModelCard {
+  role: string;
+  name: string;
+  provider: string;
+  is_local: boolean;
+  is_demo: boolean;
+  is_usable: boolean;
+  detail: string;
+  hint: string | null;
+}
+
+export class Api {
+  #key: string | null = null;
+  #count = 0;
+
+  constructor(private readonly base = '') {}
+
+  /** The key that servers with `--auth api-key` ask for. */
+  use(key: string | null): void {
+    this.#key = key;
+  }
+
+  headers(): Record<string, string> {
+    const headers: Record<string, string> = { 'content-type': 'application/json' };
+    if (this.#key) headers['x-api-key'] = this.#key;
+    return headers;
+  }
+
+  url(path: string): string {
+    return `${this.base}${path}`;
+  }
+
+  models(): Promise<ModelCard[]> {
+    return this.send('GET', '/models');
+  }
+
+  assistants(): Promise<AssistantWire[]> {
+    return this.send('POST', '/assistants/search', { limit: 100 });
+  }
+
+  threads({ limit = 100, offset = 0 }: ThreadQuery = {}): Promise<ThreadWire[]> {
+    const select = ['thread_id', 'created_at', 'updated_at', 'status', 'metadata'];
+    return this.send('POST', '/threads/search', { limit, offset, select });
+  }
+
+  createThread(id: string, metadata: Fields): Promise<ThreadWire> {
+    return this.send('POST', '/threads', { thread_id: id, metadata, if_exists: 'do_nothing' });
+  }
+
+  updateThread(id: string, metadata: Fields): Promise<ThreadWire> {
+    return this.send('PATCH', `/threads/${id}`, { metadata });
+  }
+
+  async deleteThread(id: string): Promise<void> {
+    await this.send('DELETE', `/threads/${id}`);
+  }
+
+  state(id: string, checkpoint?: string): Promise<StateWire> {
+    const place = checkpoint ? `/${encodeURIComponent(checkpoint)}` : '';
+    return this.send('GET', `/threads/${id}/state${place}`);
+  }
+
+  history(id: string, { limit = 20, before }: { limit?: number; before?: string } = {}): Promise<StateWire[]> {
+    return this.send('POST', `/threads/${id}/history`, { limit, ...(before ? { before } : {}) });
+  }
+
+  async startRun(id: string, run: RunStart): Promise<string> {
+    const configurable = { thread_id: id, ...(run.checkpoint ? { checkpoint_id: run.checkpoint } : {}) };
+    const answer = await this.command(id, 'run.start', {
+      assistant_id: run.agent,
+      input: run.input ?? null,
+      config: { configurable },
+    });
+    return String(answer.result['run_id']);
+  }
+
+  async respond(id: string, answers: readonly Answer[]): Promise<Fields> {
+    const responses = answers.map(({ id: interrupt_id, response }) => ({ interrupt_id, response, namespace: [] }));
+    return (await this.command(id, 'input.respond', { responses })).result;
+  }
+
+  async cancel(id: string, run: string): Promise<void> {
+    await this.send('POST', `/threads/${id}/runs/${run}/cancel?wait=0&action=interrupt`);
+  }
+
+  /** Open questions and the number of the newest event, taken before anything else is read. */
+  async mark(id: string): Promise<number> {
+    const answer = await this.command(id, 'state.get', { namespace: [], keys: [] });
+    return answer.meta?.applied_through_seq ?? 0;
+  }
+
+  async command(
+    id: string,
+    method: string,
+    params: Fields,
+  ): Promise<Extract<CommandAnswer, { type: 'success' }>> {
+    const command = { id: ++this.#count, method, params };
+    const answer = await this.send<CommandAnswer>('POST', `/threads/${id}/commands`, command);
+    if (answer.type === 'error') throw new Refusal(answer.error, answer.message, 400);
+    return answer;
+  }
+
+  async send<T>(method: string, path: string, body?: unknown): Promise<T> {
+    let response: Response;
+    try {
+      response = await fetch(this.url(path), {
+        method,
+        headers: this.headers(),
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+    } catch {
+      throw new Refusal('offline', text.errors.offline);
+    }
+    if (!response.ok) throw await refusalOf(response);
+    return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
+  }
+}
+
+export async function refusalOf(response: Response): Promise<Refusal> {
+  const body: Partial<Record<'error' | 'message' | 'hint', string>> = await response.json().catch(() => ({}));
+  const words = [body.message ?? text.errors.status(response.status), body.hint].filter(Boolean).join('. ');
+  return new Refusal(body.error ?? 'failed', words, response.status);
+}

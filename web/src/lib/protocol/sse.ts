@@ -1,0 +1,51 @@
+/** Server-sent events from a body that arrives in pieces. */
+import type { WireEvent } from './wire';
+
+/** Gives the `data` of each whole event; pieces may end anywhere, even within a line. */
+export class SseParser {
+  #rest = '';
+  #data: string[] = [];
+
+  feed(piece: string): string[] {
+    const found: string[] = [];
+    const text = this.#rest + piece;
+    let start = 0;
+    for (let end = text.indexOf('\n', start); end !== -1; end = text.indexOf('\n', start)) {
+      this.#line(text.slice(start, text[end - 1] === '\r' ? end - 1 : end), found);
+      start = end + 1;
+    }
+    this.#rest = text.slice(start);
+    return found;
+  }
+
+  #line(line: string, found: string[]): void {
+    if (line === '') {
+      if (this.#data.length) found.push(this.#data.join('\n'));
+      this.#data = [];
+    } else if (line.startsWith('data:')) {
+      this.#data.push(line.slice(line[5] === ' ' ? 6 : 5));
+    }
+  }
+}
+
+/** A body's events, as they come. Every piece, also one without an event, calls `onbeat`. */
+export async function* eventsOf(
+  body: ReadableStream<Uint8Array>,
+  onbeat: () => void,
+): AsyncGenerator<WireEvent> {
+  const parser = new SseParser();
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      onbeat();
+      for (const data of parser.feed(decoder.decode(value, { stream: true }))) {
+        yield JSON.parse(data) as WireEvent;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Versions of a message: when the person says something otherwise, the earlier talk is kept.
+ *
+ * Which messages are versions of each other, and where each one's talk ended, is kept in the
+ * thread's metadata; the talk itself is in the thread's history on the server.
+ */
+import type { Conversation } from './conversation.svelte';
+import type { Threads } from './threads.svelte';
+import { isFields } from '$lib/stream/settle';
+
+interface Version {
+  id: string;
+  leaf: string | null;
+}
+
+export class Branches {
+  constructor(
+    private readonly conversation: Conversation,
+    private readonly threads: Threads,
+  ) {}
+
+  /** The versions of a message, the shown one among them; one alone means there is no other. */
+  of(messageId: string): { versions: readonly Version[]; index: number } {
+    const versions = this.#groups().find((group) => group.some((version) => version.id === messageId));
+    if (!versions) return { versions: [], index: 0 };
+    return { versions, index: versions.findIndex((version) => version.id === messageId) };
+  }
+
+  /** Say a message otherwise; the talk that followed stays as another version. */
+  async say(agent: string, messageId: string, words: string): Promise<void> {
+    const leaf = this.conversation.from ?? this.conversation.view.checkpoint;
+    const isSent = await this.conversation.branch(agent, messageId, words);
+    const next = this.conversation.messages.findLast((message) => message.role === 'human');
+    if (!isSent || !next) return;
+    const groups = this.#groups();
+    const group = groups.find((versions) => versions.some((version) => version.id === messageId));
+    const known = group ?? [{ id: messageId, leaf }];
+    const versions = known.map((version) => (version.id === messageId ? { ...version, leaf } : version));
+    await this.#save([...groups.filter((other) => other !== group), [...versions, { id: next.id, leaf: null }]]);
+  }
+
+  /** Show another version of a message. */
+  async show(messageId: string, step: 1 | -1): Promise<void> {
+    const { versions, index } = this.of(messageId);
+    const next = versions[index + step];
+    if (!next) return;
+    const leaf = this.conversation.from ?? this.conversation.view.checkpoint;
+    const groups = this.#groups().map((group) =>
+      group.map((version) => (version.id === messageId ? { ...version, leaf } : version)),
+    );
+    await this.conversation.lookAt(next.leaf);
+    await this.#save(groups);
+  }
+
+  #groups(): Version[][] {
+    const stored = this.threads.get(this.conversation.id)?.metadata['versions'];
+    if (!Array.isArray(stored)) return [];
+    return stored.filter(Array.isArray).map((group) =>
+      group.filter(isFields).map((version) => ({
+        id: String(version['id']),
+        leaf: typeof version['leaf'] === 'string' ? version['leaf'] : null,
+      })),
+    );
+  }
+
+  #save(groups: Version[][]): Promise<void> {
+    const versions = groups.map((group) => group.map(({ id, leaf }) => ({ id, leaf })));
+    return this.threads.change(this.conversation.id, { versions });
+  }
+}

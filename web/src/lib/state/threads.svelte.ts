@@ -1,0 +1,145 @@
+/** The person's threads, last used first, and the words that find one. */
+import type { Api } from '$lib/protocol/api';
+import type { Fields, ThreadWire } from '$lib/protocol/wire';
+import { text } from '$lib/text';
+
+const PAGE = 100;
+const TITLE = 80;
+
+export interface Thread {
+  id: string;
+  title: string;
+  agent: string | null;
+  status: ThreadWire['status'];
+  updatedAt: Date;
+  metadata: Fields;
+}
+
+export interface Group {
+  label: string;
+  threads: Thread[];
+}
+
+export class Threads {
+  #all = $state.raw<readonly Thread[]>([]);
+  #hasMore = $state(false);
+  #isLoaded = $state(false);
+  #problem = $state<string | null>(null);
+  query = $state('');
+
+  constructor(private readonly api: Api) {}
+
+  readonly found = $derived(this.#all.filter((thread) => fits(thread, this.query)));
+  readonly groups = $derived(group(this.found, new Date()));
+  /** How many threads wait for the person. */
+  readonly waiting = $derived(this.#all.filter((thread) => thread.status === 'interrupted').length);
+
+  get all(): readonly Thread[] {
+    return this.#all;
+  }
+
+  get hasMore(): boolean {
+    return this.#hasMore;
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  get(id: string): Thread | undefined {
+    return this.#all.find((thread) => thread.id === id);
+  }
+
+  async load(): Promise<void> {
+    try {
+      const limit = Math.max(PAGE, this.#all.length);
+      const wires = await this.api.threads({ limit: Math.min(limit, 1000) });
+      this.#all = wires.map(threadOf);
+      this.#hasMore = wires.length === limit;
+      this.#problem = null;
+    } catch (error) {
+      this.#problem = error instanceof Error ? error.message : text.errors.failed;
+    } finally {
+      this.#isLoaded = true;
+    }
+  }
+
+  async more(): Promise<void> {
+    const wires = await this.api.threads({ limit: PAGE, offset: this.#all.length });
+    const known = new Set(this.#all.map((thread) => thread.id));
+    this.#all = [...this.#all, ...wires.map(threadOf).filter((thread) => !known.has(thread.id))];
+    this.#hasMore = wires.length === PAGE;
+  }
+
+  async create(id: string, words: string, agent: string): Promise<void> {
+    const wire = await this.api.createThread(id, { title: titleOf(words), agent });
+    this.#put(threadOf(wire));
+  }
+
+  async rename(id: string, title: string): Promise<void> {
+    await this.change(id, { title: titleOf(title) });
+  }
+
+  /** Merge metadata into a thread's. */
+  async change(id: string, metadata: Fields): Promise<void> {
+    this.#put(threadOf(await this.api.updateThread(id, metadata)));
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.api.deleteThread(id);
+    this.#all = this.#all.filter((thread) => thread.id !== id);
+  }
+
+  /** What the open conversation shows, without asking the server. */
+  note(id: string, status: ThreadWire['status']): void {
+    const thread = this.get(id);
+    if (!thread || thread.status === status) return;
+    this.#put({ ...thread, status, updatedAt: new Date() });
+  }
+
+  #put(thread: Thread): void {
+    const others = this.#all.filter((other) => other.id !== thread.id);
+    this.#all = [thread, ...others].sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
+  }
+}
+
+export function titleOf(words: string): string {
+  const line = words.replace(/\s+/g, ' ').trim();
+  return line.length > TITLE ? `${line.slice(0, TITLE - 1)}…` : line;
+}
+
+function threadOf(wire: ThreadWire): Thread {
+  const { title, agent } = wire.metadata;
+  return {
+    id: wire.thread_id,
+    title: typeof title === 'string' && title ? title : text.threads.untitled,
+    agent: typeof agent === 'string' ? agent : null,
+    status: wire.status,
+    updatedAt: new Date(wire.updated_at),
+    metadata: wire.metadata,
+  };
+}
+
+function fits(thread: Thread, query: string): boolean {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const title = thread.title.toLowerCase();
+  return words.every((word) => title.includes(word));
+}
+
+export function group(threads: readonly Thread[], now: Date): Group[] {
+  const today = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
+  const day = 86_400_000;
+  const groups: Group[] = [
+    { label: text.threads.today, threads: threads.filter((t) => t.updatedAt.getTime() >= today) },
+    {
+      label: text.threads.week,
+      threads: threads.filter((t) => t.updatedAt.getTime() < today && t.updatedAt.getTime() >= today - 6 * day),
+    },
+    { label: text.threads.earlier, threads: threads.filter((t) => t.updatedAt.getTime() < today - 6 * day) },
+  ];
+  return groups.filter(({ threads: members }) => members.length);
+}

@@ -1,0 +1,103 @@
+// What all stories share: a page of their own, eyes that see everything that leaves it, and patience.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+export const url = process.env.STORY_URL;
+export const DESKTOP = { width: 1360, height: 860 };
+export const PHONE = { width: 390, height: 844 };
+
+/** Tell one story. Whatever leaves the origin, and every error of the page, fails it. */
+export async function story(tell, options = {}) {
+  const browser = await chromium.connect(process.env.STORY_BROWSER);
+  const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce', ...options });
+  context.setDefaultTimeout(15_000);
+  const wrong = [];
+  context.on('request', (request) => {
+    const address = new URL(request.url());
+    if (address.origin !== new URL(url).origin && !['blob:', 'data:'].includes(address.protocol)) {
+      wrong.push(`a request left the origin: ${request.url()}`);
+    }
+  });
+  context.on('weberror', (error) => wrong.push(`the page failed: ${error.error().stack}`));
+  context.on('console', (message) => {
+    if (message.type() === 'error' && !options.allows?.test(message.text())) wrong.push(`console: ${message.text()}`);
+  });
+  try {
+    const page = await context.newPage();
+    const figures = await tell({ page, context, browser });
+    assert.deepEqual(wrong, []);
+    console.log(JSON.stringify(figures ?? {}));
+  } catch (error) {
+    for (const page of context.pages()) console.error(`what ${page.url()} showed:\n${await page.locator('body').innerText()}\n`);
+    console.error(wrong.join('\n'));
+    throw error;
+  } finally {
+    await context.close();
+    await browser.close();
+  }
+}
+
+export async function open(page, path = '/') {
+  await page.goto(url + path);
+  await page.locator('#composer').waitFor();
+}
+
+export async function ask(page, words, { agent } = {}) {
+  if (agent) {
+    await page.getByRole('button', { name: 'Who answers' }).click();
+    await page.getByRole('button', { name: agent, exact: false }).last().click();
+  }
+  await page.locator('#composer').fill(words);
+  await page.keyboard.press('Enter');
+}
+
+/** The answers of the agent, as text. */
+export const answers = (page) => page.locator('.answer .message');
+
+export async function says(page, words) {
+  await page.locator('main').getByText(words, { exact: false }).last().waitFor();
+}
+
+/** Remember how long the text of an element was, each time it grew. */
+export function watchGrowth(page, selector) {
+  return page.evaluate((place) => {
+    window.lengths = [];
+    new MutationObserver(() => {
+      const length = document.querySelector(place)?.textContent.length ?? 0;
+      if (length && length !== window.lengths.at(-1)) window.lengths.push(length);
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  }, selector);
+}
+
+export const growth = (page) => page.evaluate(() => window.lengths);
+
+/** Wait until the run is over. */
+export async function rest(page) {
+  await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+}
+
+/** Look until it is so; the last reason is the error. */
+export async function eventually(look, seconds = 15) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    try {
+      return await look();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** No violation of any rule of axe. */
+export async function accessible(page, where) {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  const told = violations.map(({ id, nodes }) => `${where}: ${id}: ${nodes.map((node) => node.html).join(' | ')}`);
+  assert.deepEqual(told, []);
+}
+
+export { assert };

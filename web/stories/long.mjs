@@ -1,0 +1,35 @@
+// 200 kB with fifty tool calls: no frame takes longer than 100 ms of work, and the page can be scrolled.
+import { ask, assert, eventually, open, rest, says, story } from './kit.mjs';
+
+await story(async ({ page, browser }) => {
+  await open(page);
+  await browser.startTracing(page, { categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'toplevel'] });
+  await ask(page, 'Look fifty times, then tell me everything', { agent: 'Long' });
+  await says(page, 'Part 20');
+  // In the middle of it the person scrolls up; the page follows them, not the text.
+  await page.locator('main .area').hover();
+  await page.mouse.wheel(0, -4000);
+  await page.getByRole('button', { name: 'To the newest message' }).waitFor();
+  const before = await page.locator('main .area').evaluate((area) => area.scrollTop);
+  await says(page, 'Part 60');
+  const after = await page.locator('main .area').evaluate((area) => area.scrollTop);
+  assert.ok(Math.abs(after - before) < 5, `the text pulled the page: ${before} → ${after}`);
+  await page.getByRole('button', { name: 'To the newest message' }).click();
+  await eventually(async () => assert.equal(await page.getByRole('heading', { name: 'Part 279' }).count(), 1), 60);
+  await rest(page);
+  const length = await page.locator('.answer').last().evaluate((answer) => answer.textContent.length);
+  assert.equal(await page.locator('.answer .call').count(), 50);
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  return { ...longestOf(traceEvents), characters: length };
+});
+
+/** The longest piece of work on a page's main thread: by the processor's clock, and by the wall's. */
+function longestOf(events) {
+  const threads = new Set(
+    events.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const tasks = events.filter(({ name, ph, pid, tid }) => name === 'RunTask' && ph === 'X' && threads.has(`${pid} ${tid}`));
+  assert.ok(tasks.length > 100 && tasks.every(({ tdur }) => tdur !== undefined), 'the trace has tasks with their times');
+  const most = (key) => Math.round(Math.max(...tasks.map((task) => task[key])) / 1000);
+  return { longest_task_ms: most('tdur'), longest_task_wall_ms: most('dur'), tasks: tasks.length };
+}

@@ -1,0 +1,53 @@
+// Pictures of each view for the documents; look at them.
+import { ask, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
+
+const folder = process.argv[2];
+const dock = (page) => page.getByRole('region', { name: 'Requests of the agent' });
+
+await story(async ({ page }) => {
+  const forms = [
+    ['desktop', DESKTOP],
+    ['phone', PHONE],
+  ];
+  const shoot = async (name, prepare = async () => {}) => {
+    for (const [form, size] of forms) {
+      for (const theme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme: theme });
+        await page.setViewportSize(size);
+        await prepare(form);
+        await page.waitForTimeout(700);
+        await page.screenshot({ path: `${folder}/${name}-${form}-${theme}.png` });
+      }
+    }
+    await page.setViewportSize(DESKTOP);
+  };
+  const chat = async (form) => form === 'phone' && page.getByRole('button', { name: 'Chat' }).click();
+  const panel = (name) => async (form) => {
+    if (form === 'phone') await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('tab', { name }).click();
+  };
+  const end = async (form) => {
+    await chat(form);
+    await page.locator('main .area').evaluate((area) => area.scrollTo(0, area.scrollHeight));
+  };
+
+  await open(page);
+  await shoot('welcome', chat);
+  await ask(page, 'Send out two helpers: one makes the case for nuclear power, one against. Then weigh them for me.');
+  await says(page, 'Which of the two');
+  await rest(page);
+  await shoot('answer', end);
+  await shoot('plan', panel('Plan'));
+  await shoot('trace', panel('Trace'));
+  await shoot('files', panel('Files'));
+  await ask(page, 'Let us go on.');
+  await dock(page).getByText('2 requests wait for you').waitFor();
+  await shoot('requests', end);
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await ask(page, 'What is known about language models that run on a laptop?', { agent: 'Planner' });
+  await dock(page).getByText('May this plan be carried out?').waitFor();
+  await shoot('plan-approval', end);
+  await page.locator('#conversation').focus();
+  await page.keyboard.press('?');
+  await shoot('help');
+});

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { defineConfig, type Plugin } from 'vite';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const SERVER = process.env['BATHYSPHERE_URL'] ?? 'http://127.0.0.1:8123';
+const API = ['assistants', 'threads', 'runs', 'store', 'info', 'ok', 'workspace'];
+
+/** Writes sw.js with the list of files of this build, so that the whole app works offline. */
+function serviceWorker(): Plugin {
+  return {
+    name: 'service-worker',
+    apply: 'build',
+    generateBundle(_, bundle) {
+      const built = Object.keys(bundle).filter((name) => !/\.map$|^index\.html$|^build\.json$/.test(name));
+      const files = [...built, ...readdirSync(here('./public'))];
+      const source = readFileSync(here('./src/sw.js'), 'utf8')
+        .replace('__FILES__', JSON.stringify(['/', ...files.map((name) => `/${name}`)]))
+        .replace('__BUILD__', JSON.stringify(fingerprint(files)));
+      this.emitFile({ type: 'asset', fileName: 'sw.js', source });
+    },
+  };
+}
+
+function fingerprint(names: string[]): string {
+  let hash = 5381;
+  for (const character of [...names].sort().join('|')) hash = (hash * 33 + character.charCodeAt(0)) >>> 0;
+  return hash.toString(36);
+}
+
+export default defineConfig({
+  plugins: [svelte(), serviceWorker()],
+  resolve: { alias: { $lib: here('./src/lib') } },
+  build: {
+    outDir: here('../src/bathysphere/server/static'),
+    emptyOutDir: true,
+    assetsInlineLimit: 0, // the policy allows no data: scripts, styles or fonts
+    modulePreload: { polyfill: false },
+    target: 'es2022',
+    manifest: 'build.json',
+  },
+  worker: { format: 'es' },
+  server: { proxy: Object.fromEntries(API.map((name) => [`/${name}`, SERVER])) },
+});

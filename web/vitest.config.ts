@@ -1,0 +1,33 @@
+import { fileURLToPath } from 'node:url';
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { svelteTesting } from '@testing-library/svelte/vite';
+import { defineConfig } from 'vitest/config';
+
+const resolve = { alias: { $lib: fileURLToPath(new URL('./src/lib', import.meta.url)) } };
+
+/** Plain logic in Node, which is quick; `*.dom.spec.ts` where a document is needed. */
+export default defineConfig({
+  test: {
+    restoreMocks: true,
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    projects: [
+      {
+        plugins: [svelte()],
+        resolve,
+        test: {
+          name: 'plain',
+          environment: 'node',
+          isolate: false,
+          include: ['src/**/*.spec.ts', 'tests/**/*.spec.{ts,js}'],
+          exclude: ['**/*.dom.spec.ts'],
+        },
+      },
+      {
+        plugins: [svelte(), svelteTesting()],
+        resolve,
+        test: { name: 'dom', environment: 'happy-dom', include: ['{src,tests}/**/*.dom.spec.ts'] },
+      },
+    ],
+  },
+});
