@@ -282,6 +282,17 @@ CASES = [
         {"content.denied_terms"},
     ),
     Case(
+        "in wide and joined letters",
+        [search("ｅｘｐｌｏｓｉｖｅｓ of the oﬀice")],
+        {
+            "content": {
+                "denied_terms": ["explosives"],
+                "rule": [{"id": "office", "pattern": "office", "message": "m"}],
+            }
+        },
+        {"content.denied_terms", "content.office"},
+    ),
+    Case(
         "in the reason",
         [search(rationale="to make explosives")],
         {"content": {"denied_terms": ["explosives"]}},
