@@ -190,8 +190,16 @@ def test_reading_what_a_stranger_wrote(read, good, bad):
             read(value)
 
 
+def test_what_is_read_is_what_was_written():
+    assert wire_scalar("00" * 31 + "05") == bytes(31) + b"\x05"
+    assert wire_point(G.upper()).hex() == G
+    assert (wire_amount(8), wire_number(0), wire_text("x")) == (8, 0, "x")
+    assert (wire_map({"a": 1}), wire_list([1])) == ({"a": 1}, [1])
+
+
 def test_a_proof_goes_over_the_wire_without_its_dleq():
     proof = HONEST.locked(8)
+    assert proof.y == curve.hash_to_curve(proof.secret.encode())
     sent = {"amount": 8, "id": HONEST.keyset.id, "secret": proof.secret, "C": proof.c.hex()}
     assert proof.wire() == sent
     assert proof.with_witness("w").wire() == {**sent, "witness": "w"}
