@@ -80,6 +80,8 @@ def _not_worth_it(node: ast.AST) -> Iterator[ast.AST | None]:
     match node:
         case ast.Expr(value=ast.Constant()) | ast.Import() | ast.ImportFrom():
             yield node  # docstrings and imports
+        case ast.AnnAssign(annotation=ast.Name(id="TypeAlias")):
+            yield node
         case ast.AnnAssign() | ast.arg():
             yield node.annotation
         case ast.FunctionDef() | ast.AsyncFunctionDef():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from offline_mint import DOLLARS, EVIL, HONEST, PERSON, SESSION, OfflineMint
 
+from bathysphere.payments import mint, validator
 from bathysphere.payments.nuts import cbor, curve, derivation, keysets, locks, requests, tokens
 from bathysphere.payments.nuts.proofs import (
     MAX_AMOUNT,
@@ -27,6 +28,15 @@ from bathysphere.payments.nuts.proofs import (
 from bathysphere.payments.session_keys import SessionKeys
 
 G = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+
+
+def test_the_limits_are_these():
+    """Strangers send what is bounded by them."""
+    assert (cbor.MAX_DEPTH, cbor.MAX_ITEMS, cbor.MAX_KEY) == (8, 20_000, 16)
+    assert (locks.MAX_SECRET, MAX_AMOUNT) == (512, 2**63 - 1)
+    assert (validator.MAX_TOKEN, validator.MAX_PROOFS) == (60_000, 64)
+    assert (mint.MAX_BODY, mint.TIMEOUT_SECONDS) == (2_000_000, 10.0)
+
 
 # ── curve ──
 
@@ -64,8 +74,11 @@ def test_a_dleq_with_r_that_blinds_to_nothing_does_not_hold():
     known = {"mint_point": HONEST.keyset.keys[8], "message": proof.secret.encode()}
     dleq = {"e": proof.dleq.e, "s": proof.dleq.s}
     assert curve.dleq_holds_unblinded(**known, signature=proof.c, **dleq, r=proof.dleq.r)
-    assert not curve.dleq_holds_unblinded(**known, signature=proof.c, **dleq, r=bytes(32))
-    assert not curve.dleq_holds_unblinded(**known, signature=b"\x02" * 33, **dleq, r=proof.dleq.r)
+    for wrong in ({"signature": proof.c, "r": bytes(32)}, {"signature": b"\x02" * 33}):
+        asked = {"r": proof.dleq.r, **wrong}
+        assert curve.dleq_holds_unblinded(**known, **dleq, **asked) is False
+    blinded = {"mint_point": HONEST.keyset.keys[8], "blinded": proof.c, "signature": proof.c}
+    assert curve.dleq_holds(**blinded, e=bytes(32), s=bytes(32)) is False
 
 
 # ── CBOR ──
@@ -123,6 +136,11 @@ def test_depth_and_number_of_items_are_bounded():
     assert cbor.decode(deepest)
     with pytest.raises(cbor.BadCbor, match="too deep"):
         cbor.decode(b"\x81" + deepest)
+    maps = b"\xa1\x61a" * cbor.MAX_DEPTH + b"\x00"
+    assert cbor.decode(maps)
+    for deeper in (b"\xa1\x61a" + maps, b"\xa1\x61a" * 5000 + b"\x00"):
+        with pytest.raises(cbor.BadCbor, match="too deep"):
+            cbor.decode(deeper)
     most = [0] * (cbor.MAX_ITEMS - 1)
     assert cbor.decode(cbor.encode(most)) == most
     with pytest.raises(cbor.BadCbor, match="too large"):
@@ -172,8 +190,16 @@ def test_reading_what_a_stranger_wrote(read, good, bad):
             read(value)
 
 
+def test_what_is_read_is_what_was_written():
+    assert wire_scalar("00" * 31 + "05") == bytes(31) + b"\x05"
+    assert wire_point(G.upper()).hex() == G
+    assert (wire_amount(8), wire_number(0), wire_text("x")) == (8, 0, "x")
+    assert (wire_map({"a": 1}), wire_list([1])) == ({"a": 1}, [1])
+
+
 def test_a_proof_goes_over_the_wire_without_its_dleq():
     proof = HONEST.locked(8)
+    assert proof.y == curve.hash_to_curve(proof.secret.encode())
     sent = {"amount": 8, "id": HONEST.keyset.id, "secret": proof.secret, "C": proof.c.hex()}
     assert proof.wire() == sent
     assert proof.with_witness("w").wire() == {**sent, "witness": "w"}
