@@ -152,10 +152,8 @@ def _fixtures(script: Sequence[object]) -> list[dict[str, Any]]:
         if not isinstance(turn, Turn):
             message = f"a model server plays turns only, not {turn!r}"
             raise TypeError(message)
-        fixture: dict[str, Any] = {
-            "match": {"sequenceIndex": index},
-            "response": _response(turn, numbered),
-        }
+        match = {"sequenceIndex": index}
+        fixture: dict[str, Any] = {"match": match, "response": _response(turn, numbered)}
         if turn.waits:
             wait = _LONGEST_HANG_MS if turn.seconds is None else round(turn.seconds * 1000)
             fixture["chaos"] = {"latencyMs": min(wait, _LONGEST_HANG_MS)}
