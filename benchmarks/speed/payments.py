@@ -37,8 +37,8 @@ UPDATE = (
     "UPDATE payments.sessions SET spent = spent + 1, used_at = %(now)s WHERE session_id = %(s)s"
 )
 CHARGE = (
-    "INSERT INTO payments.charges (thread_id, key, session_id, amount, status, charged_at)"
-    " VALUES ('bench', %(k)s, %(s)s, 1, 'captured', %(now)s)"
+    "INSERT INTO payments.charges (thread_id, key, session_id, amount, status, holder, charged_at)"
+    " VALUES ('bench', %(k)s, %(s)s, 1, 'captured', '', %(now)s)"
 )
 ENTRY = (
     "INSERT INTO payments.entries (session_id, kind, ref, debit, credit, amount, made_at)"

@@ -70,8 +70,8 @@ class RunContext:
 
 
 ContextFactory = Callable[[RunContext], Any]
-PurseFactory = Callable[[str, Owner], Purse]
-"""The purse of a thread and its owner."""
+PurseFactory = Callable[[str, Owner, str], Purse]
+"""The purse of a thread and its owner, for a run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,7 +198,7 @@ class Executor:
     def _purse_of(self, run: Run, token: int) -> Purse | None:
         if self._purse is None:
             return None
-        purse = self._purse(str(run.thread_id), run.owner)
+        purse = self._purse(str(run.thread_id), run.owner, str(run.run_id))
         return FencedPurse(purse, self._pool, run_id=run.run_id, token=token)
 
     async def _stopped(self, run: Run, publisher: Publisher) -> None:

@@ -120,16 +120,19 @@ class Till:
             suggested=suggested, mint=self.terms.mint_url, unit=self.terms.unit, request=request
         )
 
-    def purse(self, thread_id: str, *, payer: Payer) -> "ThreadPurse":
-        """The purse of a thread's runs."""
-        return ThreadPurse(self, self._accounts, thread_id, payer)
+    def purse(self, thread_id: str, *, payer: Payer, run_id: str = "") -> "ThreadPurse":
+        """The purse of a thread, for one of its runs."""
+        return ThreadPurse(self, self._accounts, thread_id, payer, run_id)
 
 
 class ThreadPurse:
     """The money of one thread and one payer: a `core.payments.Purse` on the ledger."""
 
-    def __init__(self, till: Till, accounts: Accounts, thread_id: str, payer: Payer) -> None:
+    def __init__(
+        self, till: Till, accounts: Accounts, thread_id: str, payer: Payer, run_id: str
+    ) -> None:
         self._till = till
+        self._run_id = run_id
         self._accounts = accounts
         self._thread_id = thread_id
         self._payer = payer
@@ -147,7 +150,9 @@ class ThreadPurse:
 
     async def charge(self, key: str, amount: int) -> Paid | Owed:
         """Pay for a call, once for its key."""
-        posted = await self._accounts.charge(self._thread_id, key, amount, payer=self._payer)
+        posted = await self._accounts.charge(
+            self._thread_id, key, amount, payer=self._payer, holder=self._run_id
+        )
         return _answer(posted)
 
     async def complete(self, key: str, amount: int, answer: bytes) -> Paid | Owed:

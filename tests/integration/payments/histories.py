@@ -38,11 +38,11 @@ class Account:
     is_frozen: bool = False
     credited: int = 0
     charges: dict[str, list] = field(default_factory=dict)
-    """Key → [amount, status, when]."""
+    """Key → [amount, status, when, holder]."""
 
     @property
     def spent(self) -> int:
-        return sum(amount for amount, status, _ in self.charges.values() if status != "voided")
+        return sum(c[0] for c in self.charges.values() if c[1] != "voided")
 
 
 @dataclass
@@ -58,7 +58,13 @@ class Model:
         return next((a for a in self.accounts if a.thread == thread and a.is_open), None)
 
     def charges(self, *statuses: str) -> list[tuple[Account, str]]:
-        return [(a, k) for a in self.accounts for k, c in a.charges.items() if c[1] in statuses]
+        """Those that can be asked for."""
+        return [
+            (account, key)
+            for account in self.accounts
+            for key, charge in account.charges.items()
+            if charge[1] in statuses and " kept " not in key
+        ]
 
 
 class History:
@@ -195,16 +201,22 @@ class History:
             (a for a, k in self.model.charges("captured", "kept", "done") if k == key), None
         )
         account = self.model.open_on(thread)
-        posted = await self.rig.accounts.charge(thread, key, amount, payer=ALICE)
-        if home is not None:
+        run = self.rng.choice(["run 1", "run 2"])
+        posted = await self.rig.accounts.charge(thread, key, amount, payer=ALICE, holder=run)
+        kept = home is not None and home.charges[key][1] == "kept" and home.charges[key][3] != run
+        if home is not None and not kept:
+            home.charges[key][3] = run if home.charges[key][1] != "done" else home.charges[key][3]
             assert posted.outcome == ("done" if home.charges[key][1] == "done" else "charged")
         elif account is None:
             assert posted.outcome == "no_session"
         elif posted.outcome == "charged":
             assert account.credited - account.spent >= amount
+            if kept:  # it stays paid for, under a name that nobody asks for
+                home.charges[f"{key} kept {self.model.keys}"] = home.charges.pop(key)
+                self.model.keys += 1
             for other in self.model.accounts:
                 other.charges.pop(key, None)
-            account.charges[key] = [amount, "captured", self.rig.clock.now()]
+            account.charges[key] = [amount, "captured", self.rig.clock.now(), run]
         elif posted.outcome == "insufficient":
             assert account.credited - account.spent < amount
         else:

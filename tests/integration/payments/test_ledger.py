@@ -81,7 +81,7 @@ async def test_thirty_charges_of_one_key_at_once_are_one(rig: Rig):
     assert await rig.violations() == []
 
 
-@pytest.mark.parametrize("round_", range(5))
+@pytest.mark.parametrize("round_", range(10))
 async def test_no_charge_comes_after_a_close(rig: Rig, round_):
     await rig.funded("one", 1000)
 
@@ -149,6 +149,25 @@ async def test_a_voided_charge_is_charged_again_and_an_answer_for_it_is_refused(
     assert (await rig.accounts.charge("one", "key", 10, payer=ALICE)).outcome == "charged"
     assert (await rig.accounts.complete("one", "key", 10, b"answer")).outcome == "completed"
     assert not await rig.accounts.void("one", "key")
+    assert await rig.violations() == []
+
+
+async def test_a_cancelled_call_is_free_for_its_own_run_and_costs_again_in_another(rig: Rig):
+    await rig.funded("one", 100)
+    await rig.accounts.charge("one", "key", 10, payer=ALICE, holder="run 1")
+    await rig.accounts.keep("one", "key")
+    own = await rig.accounts.charge("one", "key", 10, payer=ALICE, holder="run 1")
+    assert (own.outcome, own.spent) == ("charged", 10)
+    other = await rig.accounts.charge("one", "key", 10, payer=ALICE, holder="run 2")
+    assert (other.outcome, other.spent) == ("charged", 20)
+    await rig.accounts.keep("one", "key")
+    assert (await rig.accounts.charge("one", "key", 90, payer=ALICE, holder="run 3")).outcome == (
+        "insufficient"
+    )
+    third = await rig.accounts.charge("one", "key", 10, payer=ALICE, holder="run 3")
+    await rig.accounts.complete("one", "key", 10, b"answer")
+    again = await rig.accounts.charge("one", "key", 10, payer=ALICE, holder="run 4")
+    assert (third.spent, again.outcome, again.memo, again.spent) == (30, "done", b"answer", 30)
     assert await rig.violations() == []
 
 

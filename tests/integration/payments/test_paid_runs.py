@@ -5,11 +5,12 @@ import asyncio
 import pytest
 from ledger_rig import empty
 from paid_town import Town, open_town
-from pydantic import SecretStr
 
-from bathysphere.core.errors import ConfigError
+from bathysphere.harness.build import build
+from bathysphere.harness.spec import AgentSpec
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.testing import ScriptedChatModel, hangs, says
 from bathysphere.testing.wallet import Wallet
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(180)]
@@ -188,32 +189,34 @@ async def test_while_payment_is_off_nothing_is_charged_and_nobody_needs_a_wallet
         assert services.payments is None
 
 
-# ── settings ──
+async def test_a_stream_that_is_cancelled_again_and_again_is_paid_for_each_time(
+    payments_database, fee_mint
+):
+    """Else somebody could read almost all of an answer, as often as they like, for one charge."""
+    empty(payments_database)
+    model = ScriptedChatModel(script=[hangs(), hangs(), says("done")])
+    graph = build(AgentSpec(name="paid", model=model))
+    wallet = Wallet(mint_url=fee_mint.url)
+    async with open_town(payments_database, fee_mint.url, graph=lambda: graph) as town:
+        thread = await town.thread(wallet)
+        await town.pay(thread, wallet, 64)
+        given = {"messages": [{"role": "user", "content": "go"}]}
 
-GOOD = {"mint": "https://mint.example", "secret": SecretStr("s" * 32)}
+        async def busy() -> bool:
+            return (await town.call("GET", f"/threads/{thread}")).json()["status"] == "busy"
 
-
-@pytest.mark.parametrize(
-    ("wrong", "word"),
-    [
-        ({"secret": None}, "SECRET"),
-        ({"secret": SecretStr("short")}, "SECRET"),
-        ({"mint": "http://mint.example"}, "https"),
-        ({"mint": "ftp://127.0.0.1"}, "https"),
-        ({"mint": "https://user@mint.example"}, "address"),
-        ({"mint": "https://"}, "address"),
-        ({"price_step": 0}, "PRICE"),
-        ({"min_lock_hours": 0.5}, "outlast"),
-        ({"lock_hours": 1000}, "longer"),
-    ],
-)
-def test_settings_that_would_lose_money_are_refused(wrong, word):
-    with pytest.raises(ConfigError, match=word):
-        PaymentSettings.from_environment(**{**GOOD, **wrong})
-
-
-def test_settings_say_what_they_are_and_hide_the_secret():
-    settings = PaymentSettings.from_environment(**GOOD)
-    assert (settings.is_on, settings.origin) == (True, "https://mint.example")
-    assert "sss" not in repr(settings)
-    assert [n for n, f in PaymentSettings.model_fields.items() if not f.description] == []
+        for number in (1, 2):
+            body = {"assistant_id": "paid", "input": given if number == 1 else None}
+            run = (await town.call("POST", f"/threads/{thread}/runs", json=body)).json()["run_id"]
+            async with asyncio.timeout(20):
+                while len(model.requests) < number:  # noqa: ASYNC110  # the worker's own pace
+                    await asyncio.sleep(0.02)
+            await town.call("POST", f"/threads/{thread}/runs/{run}/cancel?wait=true")
+            async with asyncio.timeout(20):
+                while await busy():  # noqa: ASYNC110  # over HTTP
+                    await asyncio.sleep(0.05)
+            assert (await town.account(thread))["spent"] == 10 * number
+        state = await town.run(thread, None)
+        assert state["messages"][-1]["content"] == "done"
+        assert (await town.account(thread))["spent"] == 30
+        assert (await town.books()).violations == ()

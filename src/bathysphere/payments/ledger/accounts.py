@@ -219,10 +219,15 @@ class Accounts:
 
     # ── money out ──
 
-    async def charge(self, thread_id: str, key: str, amount: int, *, payer: Payer) -> Posted:
-        """Charge a call, once for its key; `done` carries the answer of the first time."""
-        values = (thread_id, payer.tenant, payer.user, key, amount, self._clock.now())
-        return await self._post("SELECT * FROM payments.charge(%s, %s, %s, %s, %s, %s)", values)
+    async def charge(
+        self, thread_id: str, key: str, amount: int, *, payer: Payer, holder: str = ""
+    ) -> Posted:
+        """Charge a call, once for its key; `done` carries the answer of the first time.
+
+        `holder` is the run that makes it: a call that was kept is charged again for another run.
+        """
+        values = (thread_id, payer.tenant, payer.user, key, amount, holder, self._clock.now())
+        return await self._post("SELECT * FROM payments.charge(%s, %s, %s, %s, %s, %s, %s)", values)
 
     async def complete(self, thread_id: str, key: str, amount: int, memo: bytes) -> Posted:
         """Keep the answer, and of the charge at most `amount`; `voided`: charge again."""

@@ -63,6 +63,7 @@ CREATE TABLE payments.charges (
     session_id text NOT NULL REFERENCES payments.sessions,
     amount     bigint NOT NULL CHECK (amount > 0),
     status     text NOT NULL CHECK (status IN ('captured', 'kept', 'done', 'voided')),
+    holder     text NOT NULL,           -- the run that made the call last
     memo       bytea,                   -- what the model answered, for a step that is run again
     charged_at timestamptz NOT NULL,
     done_at    timestamptz,
@@ -177,9 +178,12 @@ CREATE TRIGGER sessions_remain BEFORE DELETE ON payments.sessions
 -- ── the hot path: one round trip each ──
 
 -- Charge a call once. The session's row is locked first, so that of many charges at once each sees
--- what those before it left, and the same key is never charged twice.
+-- what those before it left, and the same key is never charged twice. A call that was cancelled
+-- under way is free for whoever takes the same run up, and costs again in another run: else one
+-- charge would stream for as often as somebody cancels.
 CREATE FUNCTION payments.charge(
-    p_thread text, p_tenant text, p_owner text, p_key text, p_amount bigint, p_now timestamptz
+    p_thread text, p_tenant text, p_owner text, p_key text, p_amount bigint, p_holder text,
+    p_now timestamptz
 ) RETURNS TABLE (outcome text, balance bigint, spent bigint, memo bytea)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -193,7 +197,9 @@ BEGIN
     SELECT * INTO known FROM payments.charges c WHERE c.thread_id = p_thread AND c.key = p_key;
     IF known.status = 'done' THEN
         RETURN QUERY SELECT 'done', mine.balance, mine.spent, known.memo;
-    ELSIF known.status IN ('captured', 'kept') THEN
+    ELSIF known.status = 'captured' OR (known.status = 'kept' AND known.holder = p_holder) THEN
+        UPDATE payments.charges c SET holder = p_holder
+         WHERE c.thread_id = p_thread AND c.key = p_key AND c.holder <> p_holder;
         RETURN QUERY SELECT 'charged', mine.balance, mine.spent, NULL::bytea;
     ELSIF mine.session_id IS NULL THEN
         RETURN QUERY SELECT 'no_session', 0::bigint, 0::bigint, NULL::bytea;
@@ -204,11 +210,16 @@ BEGIN
     ELSE
         UPDATE payments.sessions s SET spent = s.spent + p_amount, used_at = p_now
          WHERE s.session_id = mine.session_id;
-        INSERT INTO payments.charges AS c (thread_id, key, session_id, amount, status, charged_at)
-        VALUES (p_thread, p_key, mine.session_id, p_amount, 'captured', p_now)
+        IF known.status = 'kept' THEN
+            UPDATE payments.charges c SET key = p_key || '~' || gen_random_uuid()
+             WHERE c.thread_id = p_thread AND c.key = p_key;
+        END IF;
+        INSERT INTO payments.charges AS c
+               (thread_id, key, session_id, amount, status, holder, charged_at)
+        VALUES (p_thread, p_key, mine.session_id, p_amount, 'captured', p_holder, p_now)
         ON CONFLICT (thread_id, key) DO UPDATE
            SET session_id = EXCLUDED.session_id, amount = EXCLUDED.amount, status = 'captured',
-               charged_at = EXCLUDED.charged_at;
+               holder = EXCLUDED.holder, charged_at = EXCLUDED.charged_at;
         INSERT INTO payments.entries (session_id, kind, ref, debit, credit, amount, made_at)
         VALUES (mine.session_id, 'charge', p_key, 'balance', 'earned', p_amount, p_now);
         RETURN QUERY SELECT 'charged', mine.balance - p_amount, mine.spent + p_amount, NULL::bytea;

@@ -45,9 +45,9 @@ class Payments:
     mint: MintClient
     sweep_seconds: float
 
-    def purse(self, thread_id: str, owner: Owner) -> Purse:
-        """The purse of a thread's runs."""
-        return self.till.purse(thread_id, payer=payer_of(owner))
+    def purse(self, thread_id: str, owner: Owner, run_id: str) -> Purse:
+        """The purse of a thread, for one of its runs."""
+        return self.till.purse(thread_id, payer=payer_of(owner), run_id=run_id)
 
     async def close(self, thread_id: str, owner: Owner) -> None:
         """Close the thread's account, so that the rest goes back."""
