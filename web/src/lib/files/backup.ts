@@ -1,0 +1,103 @@
+/** Everything as one file, and back. What is in the file is checked before anything is written. */
+import type { Fields } from '$lib/protocol/wire';
+import { isFields } from '$lib/stream/settle';
+import { KINDS, type Database, type DocumentRow, type VersionRow } from './database';
+import { DocumentError, versionOf } from './documents';
+import { Positions } from './positions';
+
+const FORMAT = 'bathysphere-workspace';
+const TABLES = ['projects', 'documents', 'versions', 'disclosures', 'talks'] as const;
+type TableName = (typeof TABLES)[number];
+const KEYS: Record<TableName, readonly string[]> = {
+  projects: ['id', 'name'],
+  documents: ['id', 'projectId', 'title', 'kind', 'type', 'version'],
+  versions: ['documentId', 'version', 'text', 'by'],
+  disclosures: ['id', 'threadId', 'tool', 'sha256', 'text'],
+  talks: ['threadId', 'projectId'],
+};
+
+export interface Imported {
+  documents: number;
+  projects: number;
+}
+
+export async function exportAll(db: Database, at: number): Promise<string> {
+  const tables = TABLES.map((name) => db.table(name));
+  return db.transaction('r', tables, async () => {
+    const rows = await Promise.all(tables.map((table) => table.toArray()));
+    return JSON.stringify({ format: FORMAT, version: 1, at, ...Object.fromEntries(TABLES.map((name, i) => [name, rows[i]])) });
+  });
+}
+
+/** Remove everything that this browser keeps. */
+export async function wipe(db: Database): Promise<void> {
+  await db.transaction('rw', db.tables, () => Promise.all(db.tables.map((table) => table.clear())));
+}
+
+/** Add what a file has. Of a document that is here too every version is kept, and the newest counts. */
+export async function importAll(db: Database, file: string): Promise<Imported> {
+  const found = checked(file);
+  const count = { documents: found.documents.length, projects: found.projects.length };
+  await db.transaction('rw', [...TABLES.map((name) => db.table(name))], async () => {
+    await db.projects.bulkPut(found.projects as never[]);
+    await db.disclosures.bulkPut(found.disclosures as never[]);
+    await db.talks.bulkPut(found.talks as never[]);
+    for (const row of found.documents as unknown as DocumentRow[]) {
+      const theirs = (found.versions as unknown as VersionRow[]).filter((version) => version.documentId === row.id);
+      await join(db, row, theirs);
+    }
+  });
+  return count;
+}
+
+async function join(db: Database, row: DocumentRow, theirs: VersionRow[]): Promise<void> {
+  const ours = await db.documents.get(row.id);
+  const here = await db.versions.where('documentId').equals(row.id).toArray();
+  const known = new Set(here.map((version) => `${version.at} ${version.version}`));
+  const all = [...here, ...theirs.filter((version) => !known.has(`${version.at} ${version.version}`))];
+  const newest = ours && ours.changedAt > row.changedAt ? ours : row;
+  all.sort((a, b) => a.at - b.at || a.number - b.number);
+  // The text that counts comes last, whenever it was written.
+  all.push(...all.splice(all.findLastIndex((version) => version.version === newest.version), 1));
+  await db.versions.where('documentId').equals(row.id).delete();
+  await db.versions.bulkAdd(all.map((version, index) => ({ ...version, number: index + 1 })));
+  const characters = new Positions(all.at(-1)!.text).total;
+  await db.documents.put({ ...newest, number: all.length, characters });
+}
+
+function checked(file: string): Record<TableName, Fields[]> {
+  const whole = parsed(file);
+  if (!isFields(whole) || whole['format'] !== FORMAT) throw new DocumentError('this is not a backup of a workspace');
+  if (whole['version'] !== 1) throw new DocumentError('this backup was made by a newer version of the app');
+  const found = Object.fromEntries(TABLES.map((name) => [name, rowsOf(whole[name], name)])) as Record<TableName, Fields[]>;
+  const projects = new Set(found.projects.map((row) => row['id']));
+  const texts = new Map<string, Set<string>>();
+  for (const version of found.versions) {
+    if (versionOf(String(version['text'])) !== version['version']) throw damaged();
+    const id = String(version['documentId']);
+    texts.set(id, (texts.get(id) ?? new Set()).add(String(version['version'])));
+  }
+  for (const row of found.documents) {
+    const isWhole = projects.has(row['projectId']!) && KINDS.includes(row['kind'] as never);
+    if (!isWhole || !texts.get(String(row['id']))?.has(String(row['version']))) throw damaged();
+  }
+  return found;
+}
+
+function parsed(file: string): unknown {
+  try {
+    return JSON.parse(file);
+  } catch {
+    throw new DocumentError('this is not a backup of a workspace');
+  }
+}
+
+function rowsOf(value: unknown, name: TableName): Fields[] {
+  if (!Array.isArray(value)) throw damaged();
+  for (const row of value as unknown[]) {
+    if (!isFields(row) || KEYS[name].some((key) => typeof row[key] !== 'string')) throw damaged();
+  }
+  return value as Fields[];
+}
+
+const damaged = () => new DocumentError('the backup is damaged: nothing was taken from it');
