@@ -21,7 +21,7 @@ from langgraph.graph import START, StateGraph
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "server"))
 
-from test_walls import ASKED, NAMED, OPEN, routes
+from test_walls import ASKED, KEY, NAMED, OPEN, PAID, routes
 from workspace_town import Town, drop, open_town, own_database
 
 from bathysphere.backends.object_store import BucketConfig
@@ -40,6 +40,7 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/assistants/{assistant}"): {},
     ("GET", "/assistants/{assistant}/graph"): {},
     ("GET", "/assistants/{assistant}/schemas"): {},
+    ("GET", "/payments"): {},
     ("POST", "/threads"): {"json": {"metadata": {"of": "{mark}"}}},
     ("POST", "/runs"): {"json": RUN},
     ("POST", "/runs/batch"): {"json": [RUN]},
@@ -51,7 +52,7 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
 }
 """What only makes something new of the caller's own, with a request for each."""
 CASES = {**NAMED, **ASKED, **OPENLY}
-FREE = {("GET", "/ok"), ("GET", "/info")}
+FREE = {("GET", "/ok"), ("GET", "/info"), ("GET", "/payments")}
 """What a stranger may ask."""
 NOTHING = "00000000-0000-4000-8000-000000000000"
 ENDLESS = ("/stream/events", "/stream", "/join", "/wait", "/runs/stream", "/runs/wait")
@@ -109,6 +110,7 @@ class Campaign:
         mine = self.people[name]
         thread = await self.call(name, ("POST", "/threads"), name)
         place = f"/threads/{thread.json()['thread_id']}"
+        await self.town.call(name, "POST", f"{place}/payments", json={"refund_key": KEY})
         run = {"assistant_id": "plain", "input": {"items": [mine.mark]}}
         made = await self.town.call(name, "POST", f"{place}/runs", json=run)
         mine.add("run_id", made.json().get("run_id"))
@@ -365,7 +367,7 @@ class Campaign:
 async def campaign(database: Any, *, steps: int, seed: int) -> Campaign:
     """Run it on a town of its own."""
     bucket = BucketConfig(kind="memory")
-    async with open_town(database, bucket, {"plain": plain}) as town:
+    async with open_town(database, bucket, {"plain": plain}, payments=PAID) as town:
         found = Campaign(town, seed)
         for name in PEOPLE:
             await found.furnish(name)

@@ -15,7 +15,7 @@ from bathysphere.server.workspaces import Workspaces
 from bathysphere.tenancy.root import Root
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(300)]
-STEPS = 650
+STEPS = 12 * len(tenants_campaign.CASES) + 80
 """Enough for every route by everyone, and some at random."""
 
 

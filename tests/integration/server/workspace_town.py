@@ -121,7 +121,10 @@ class Town:
 
 @asynccontextmanager
 async def open_town(
-    database: Database, bucket_config: Any, extra: dict[str, Callable[[], Any]] | None = None
+    database: Database,
+    bucket_config: Any,
+    extra: dict[str, Callable[[], Any]] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Town]:
     workspaces = Workspaces(directory=DIRECTORY, bucket=open_bucket(bucket_config))
     main, fast = ScriptedChatModel(answer=lead), ScriptedChatModel(answer=specialist)
@@ -131,7 +134,9 @@ async def open_town(
         return build(spec(models=models, backend=workspaces.agent_files()))
 
     graphs = Graphs({"workspace": graph, **(extra or {})})
-    async with open_services(database=database, graphs=graphs, workspaces=workspaces) as services:
+    async with open_services(
+        database=database, graphs=graphs, workspaces=workspaces, **options
+    ) as services:
         worker = make_worker(services)
         await worker._queue.open()
         working = asyncio.create_task(worker.run())

@@ -13,7 +13,7 @@ def no_model(monkeypatch):
 
 def test_it_lists_the_agents(capsys):
     assert main(["agents"]) == 0
-    assert capsys.readouterr().out.startswith("research  a question, an audited plan")
+    assert capsys.readouterr().out.startswith("research   a question, an audited plan")
 
 
 def test_it_shows_every_layer_of_one(capsys):
@@ -27,5 +27,8 @@ def test_it_shows_every_layer_of_one(capsys):
 def test_an_unknown_agent_is_a_sentence(capsys):
     assert main(["agents", "nobody"]) == 1
     assert capsys.readouterr().err == (
-        "error: there is no agent called 'nobody'\nhint: choose research, simple, tutor\n"
+        "error: there is no agent called 'nobody'
+"
+        "hint: choose research, simple, tutor, workspace
+"
     )
