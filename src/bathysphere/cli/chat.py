@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bathysphere.device.documents import Documents
-    from bathysphere.harness.spec import AgentSpec
+    from bathysphere.harness.spec import Spec
 
 HELP = "talk to an agent"
 DEBUG = "BATHYSPHERE_DEBUG"
@@ -80,7 +80,7 @@ NO_MODEL = "no model is set"
 """What the settings say of a model that nobody chose."""
 
 
-def shared_documents(spec: "AgentSpec", folder: Path | None) -> "Documents":
+def shared_documents(spec: "Spec", folder: Path | None) -> "Documents":
     """What the agent may see of the person's documents: one folder, or nothing.
 
     Raises:
@@ -99,14 +99,15 @@ def shared_documents(spec: "AgentSpec", folder: Path | None) -> "Documents":
     return FolderDocuments(folder)
 
 
-def has_client_files(spec: "AgentSpec") -> bool:
+def has_client_files(spec: "Spec") -> bool:
     """Whether an agent works on documents of the person's."""
     from bathysphere.middleware.client_files import ClientFilesMiddleware
 
-    return any(isinstance(layer, ClientFilesMiddleware) for layer in spec.middleware)
+    layers = getattr(spec, "middleware", ())  # a graph of its own has none
+    return any(isinstance(layer, ClientFilesMiddleware) for layer in layers)
 
 
-def about_files(spec: "AgentSpec", folder: Path | None) -> tuple[str, ...]:
+def about_files(spec: "Spec", folder: Path | None) -> tuple[str, ...]:
     """What a person should know about their files and the map before they begin."""
     if not has_client_files(spec):
         return ()

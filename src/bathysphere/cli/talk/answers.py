@@ -79,7 +79,7 @@ class Answers:
             return {"type": "approve", "plan_hash": value["plan_hash"]}
         if self.alone or self.approve != "ask":
             raise CallerError(NOBODY, hint="pass --approve all, or answer in a terminal")
-        match self._choose(choices):
+        match choose(self.screen, choices):
             case "edit":
                 return {"type": "edit", "plan": plans.edited(self.screen, value["plan"])}
             case "reject":

@@ -127,8 +127,12 @@ async def _frames(
 ) -> AsyncGenerator[bytes, None]:
     if first is not None:
         yield frame(dumps(first[1]), event=first[0])
-    async for number, event in follow(services, run, owner=owner, after=after):
-        frames = [frame(dumps(data), event=name, id=number) for name, data in wire.parts(event)]
+    async for events in follow(services, run, owner=owner, after=after):
+        frames = [
+            frame(dumps(data), event=name, id=number)
+            for number, event in events
+            for name, data in wire.parts(event)
+        ]
         if frames:
             yield b"".join(frames)
 
