@@ -15,10 +15,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
+from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ValidationError
 
 from bathysphere.core.errors import UpstreamError
+from bathysphere.core.payments import Purse
 from bathysphere.models.failures import explain
+from bathysphere.models.metering import metered, purse_of
 from bathysphere.models.resolve import name_of
 
 T = TypeVar("T", bound=BaseModel)
@@ -108,8 +111,14 @@ class Asker:
     repairs: int = 2
     sizes: Sizes = field(default_factory=Sizes)
 
-    async def ask(self, form: type[T], *, system: str, user: str) -> Answer[T]:
+    async def ask(self, form: type[T], *, system: str, user: str, name: str = "") -> Answer[T]:
         """Ask, and ask again with the reason where the answer does not fit.
+
+        Args:
+            form: What the answer must be.
+            system: What the model is told.
+            user: The material.
+            name: Tells questions apart that one node asks at the same time.
 
         Raises:
             AnswerUnusable: No answer fitted.
@@ -120,7 +129,7 @@ class Asker:
         messages: list[BaseMessage] = [SystemMessage(told), HumanMessage(user)]
         tokens, why = 0, ""
         for attempt in range(self.repairs + 1):
-            message = await self._call(messages, schema)
+            message = await self._paid(messages, schema, name)
             tokens += _tokens(message)
             text = _text(message)
             try:
@@ -143,6 +152,22 @@ class Asker:
             return SHORT.format(title=schema["title"])
         return FORM.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
+    async def _paid(
+        self, messages: list[BaseMessage], schema: dict[str, Any], name: str
+    ) -> BaseMessage:
+        """What the model answers, once the call is paid for, where runs are."""
+        purse = _purse()
+        if purse is None:
+            return await self._call(messages, schema)
+        done = await metered(
+            lambda: self._call(messages, schema),
+            question=lambda: messages,
+            answer=lambda message: [message],
+            purse=purse,
+            name=name,
+        )
+        return done.result
+
     async def _call(self, messages: list[BaseMessage], schema: dict[str, Any]) -> BaseMessage:
         first, *others = (constrained(model, schema) for model in (self.model, *self.fallback))
         runnable: Runnable[Any, Any] = first.with_fallbacks(others) if others else first
@@ -156,6 +181,13 @@ class Asker:
             raise
         message: BaseMessage = found["raw"] if isinstance(found, Mapping) else found
         return message
+
+
+def _purse() -> Purse | None:
+    try:
+        return purse_of(get_runtime().context)
+    except RuntimeError:  # asked outside of a graph
+        return None
 
 
 def constrained(model: BaseChatModel, schema: dict[str, Any]) -> Runnable[Any, Any]:

@@ -108,7 +108,11 @@ class Research:
                 asked = self._go(runner, given)
                 if not asked:
                     break
-                given = Command(resume={one.id: self.answers.to(one, MAIN) for one in asked})
+                try:
+                    given = Command(resume={one.id: self.answers.to(one, MAIN) for one in asked})
+                except EOFError:
+                    self.screen.note("Nobody answers: stopped. Nothing was searched.")
+                    return FAILED
             state = runner.run(self.graph.aget_state(self._config)).values
             if state["status"] != "complete":
                 self.screen.note(f"The research failed: {safe(state.get('error_message') or '')}")

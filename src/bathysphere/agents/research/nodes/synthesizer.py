@@ -10,6 +10,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from bathysphere.agents.research.asking import Answer
 from bathysphere.agents.research.forms import ClaimForm, RepairForm, ReportForm
 from bathysphere.agents.research.keeping import snapshots_of
 from bathysphere.agents.research.parallel import all_of
@@ -106,7 +107,10 @@ class Synthesizer:
         """The claims, with other quotes where none of those given stands; and what it took."""
         broken = [at for at, claim in enumerate(claims) if _is_broken(claim, snapshots, numbered)]
         asked = await all_of(
-            {at: self._quote_again(claims[at], snapshots, numbered) for at in broken[:MAX_REPAIRS]}
+            {
+                at: self._quote_again(claims[at], snapshots, numbered, name=f"repair-{at}-")
+                for at in broken[:MAX_REPAIRS]
+            }
         )
         mended, tokens = list(claims), 0
         for at, found in asked.items():
@@ -119,8 +123,13 @@ class Synthesizer:
         return mended, tokens
 
     async def _quote_again(
-        self, claim: ClaimForm, snapshots: Mapping[str, Snapshot], numbered: Mapping[str, str]
-    ) -> Any:
+        self,
+        claim: ClaimForm,
+        snapshots: Mapping[str, Snapshot],
+        numbered: Mapping[str, str],
+        *,
+        name: str,
+    ) -> Answer[RepairForm]:
         sizes = self._parts.main.sizes
         cited = [quote.source.strip("[] ") for quote in claim.quotes]
         names = [name for name in cited if name in numbered] or list(numbered)[: sizes.quotes]
@@ -131,7 +140,7 @@ class Synthesizer:
         ]
         wrong = [fenced("quote", quote.quote, source=quote.source) for quote in claim.quotes]
         user = together([fenced("claim", claim.text), *wrong, *shown])
-        return await self._parts.main.ask(RepairForm, system=system("repair"), user=user)
+        return await self._parts.main.ask(RepairForm, system=system("repair"), user=user, name=name)
 
 
 def _is_broken(
