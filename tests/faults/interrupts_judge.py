@@ -120,6 +120,8 @@ def _judge_places(
             if owner != call and not owner.startswith(f"{call}."):
                 faults["misdelivered"] += 1
                 notes.append(f"{token} was seen with {call}")
+            elif owner != call and token.endswith("#own>"):
+                continue  # what a stopped subagent wanted to do is told of, whatever was decided
             elif token in story.refused and not _was_taken(story, token):
                 faults["misdelivered"] += 1
                 notes.append(f"{token} was refused, and seen")

@@ -15,7 +15,7 @@ from bathysphere.engine.errors import Superseded
 from bathysphere.engine.holding import hold_thread, settle_thread
 from bathysphere.engine.queue import held_job
 from bathysphere.engine.records import Run
-from bathysphere.engine.rollback import remember_writes, roll_back
+from bathysphere.engine.rollback import give_back, remember_writes, roll_back
 
 EndStatus = Literal["success", "error", "interrupted", "timeout", "cancelled"]
 
@@ -115,6 +115,8 @@ class Attempts:
             ended = Run.from_row(row)
             if ended.status == "cancelled" and ended.cancel == "rollback":
                 await roll_back(connection, ended)
+            elif ended.status in ("cancelled", "error", "timeout"):
+                await give_back(connection, ended)
             await settle_thread(connection, run.thread_id)
         return ended
 
@@ -149,7 +151,7 @@ RETURNING *, EXISTS (
                              WHERE thread_id = runs.thread_id::text AND checkpoint_ns = '')
 ) AS has_asked
 """
-# What a rollback would put back is forgotten with the end of a run that is not rolled back.
+# What would be put back is forgotten with the end of a run that ends well.
 _FINISH = """
 WITH ended AS (
 UPDATE engine.runs
@@ -162,7 +164,7 @@ RETURNING *
 ), forgotten AS (
 DELETE FROM engine.writes_before
  USING ended WHERE writes_before.run_id = ended.run_id
-   AND ended.cancel IS DISTINCT FROM 'rollback'
+   AND ended.status IN ('success', 'interrupted')
 )
 SELECT * FROM ended
 """

@@ -1,4 +1,9 @@
-"""Undo a run: its checkpoints go, and what it added to the checkpoint it resumed from goes too."""
+"""Undo a run: its checkpoints go, and what it added to the checkpoint it resumed from goes too.
+
+A run that is only stopped, or failed, keeps what it did. But LangGraph has written its answers down
+beside the questions, also where the question is still open, and would use them before any later
+answer: those are taken back.
+"""
 
 from uuid import UUID
 
@@ -17,6 +22,16 @@ async def roll_back(connection: Connection, run: Run) -> None:
     names = [str(run.run_id), closing_id(run.run_id)]
     values = {"run": run.run_id, "names": names, "thread": str(run.thread_id)}
     for statement in _UNDO:
+        await connection.execute(statement, values)
+
+
+async def give_back(connection: Connection, run: Run) -> None:
+    """Open the questions again that the run's answers did not finish, in the caller's transaction.
+
+    What had been answered before the run stays answered.
+    """
+    values = {"run": run.run_id, "thread": str(run.thread_id)}
+    for statement in _GIVE_BACK:
         await connection.execute(statement, values)
 
 
@@ -56,4 +71,30 @@ _UNDO = (
       FROM engine.writes_before WHERE run_id = %(run)s
     """,
     "DELETE FROM engine.writes_before WHERE run_id = %(run)s",
+)
+# A task that is finished has results, and those have an index from 0 on.
+_UNFINISHED = """
+       NOT EXISTS (SELECT 1 FROM checkpoint_writes done
+                    WHERE (done.thread_id, done.checkpoint_ns, done.checkpoint_id, done.task_id)
+                        = (w.thread_id, w.checkpoint_ns, w.checkpoint_id, w.task_id)
+                      AND done.idx >= 0)
+"""
+_GIVE_BACK = (
+    f"""
+    DELETE FROM checkpoint_writes w
+     USING (SELECT checkpoint_ns, max(checkpoint_id) AS checkpoint_id
+              FROM checkpoints WHERE thread_id = %(thread)s GROUP BY checkpoint_ns) head
+     WHERE w.thread_id = %(thread)s AND w.channel = '__resume__'
+       AND w.checkpoint_ns = head.checkpoint_ns AND w.checkpoint_id = head.checkpoint_id
+       AND {_UNFINISHED}
+    """.encode(),  # noqa: S608  # our own constant
+    f"""
+    INSERT INTO checkpoint_writes
+           (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+      FROM engine.writes_before w
+     WHERE run_id = %(run)s AND channel = '__resume__' AND {_UNFINISHED}
+    ON CONFLICT DO NOTHING
+    """.encode(),  # noqa: S608  # our own constant
+    b"DELETE FROM engine.writes_before WHERE run_id = %(run)s",
 )

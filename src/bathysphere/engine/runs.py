@@ -21,7 +21,7 @@ from bathysphere.engine.events import Event, EventLog
 from bathysphere.engine.holding import HELD, lock_thread, settle_thread
 from bathysphere.engine.queue import Queue, queued
 from bathysphere.engine.records import CancelAction, Owner, Run, RunStatus, Strategy, Work
-from bathysphere.engine.rollback import roll_back
+from bathysphere.engine.rollback import give_back, roll_back
 from bathysphere.tenancy.quota import Quota, Usage, check
 
 RunQuota = Callable[[str], int | None]
@@ -246,6 +246,8 @@ class Runs:
         if run.status == "pending" and await self._queue.withdraw(connection, run.job_id):
             if action == "rollback":
                 await roll_back(connection, run)
+            elif run.attempt:
+                await give_back(connection, run)
             await connection.execute(
                 "UPDATE engine.runs SET status = 'cancelled', cancel = %s, error = %s,"
                 " token = NULL, finished_at = now() WHERE run_id = %s",

@@ -165,3 +165,19 @@ async def test_a_question_that_is_not_written_down_yet_is_waited_for(rig, answer
     with pytest.raises(QuestionNotFound):
         async with asyncio.timeout(5):
             await give(answers, thread, {"0" * 32: "hello"})  # it was not told of: refused in time
+
+
+async def test_a_run_that_is_stopped_on_its_way_takes_its_answers_back(rig, answers):
+    thread = uuid4()
+    async with rig.working():
+        await rig.ended(await rig.start(thread, "answering", input={"delay": 1.0}))
+        questions = await answers.pending(thread, graph="answering")
+        old = dict.fromkeys(questions, "old")
+        given = await answers.give(thread, old, owner=ALICE, graph="answering")
+        await rig.in_journal(thread, "right answered")
+        await rig.runs.cancel(given.run.run_id, owner=ALICE)
+        assert (await rig.ended(given.run)).status == "cancelled"
+        new = dict.fromkeys(questions, "new")
+        again = await answers.give(thread, new, owner=ALICE, graph="answering")
+        assert (await rig.ended(again.run)).status == "success"
+    assert sorted(await rig.items(thread, "answering")) == ["left: new", "right: new"]
