@@ -425,6 +425,20 @@ def test_a_token_keeps_everything():
     assert (read.mint, read.unit, read.memo) == ("https://m", "sat", "hi")
 
 
+def test_a_token_of_one_version_is_not_read_as_another():
+    token = tokens.Token(mint="https://m", unit="usd", memo="für dich", proofs=())
+    v3, v4 = tokens.encode_v3(token), tokens.encode_v4(token)
+    assert tokens.decode_v3(v3) == tokens.decode_v4(v4) == token
+    assert "für dich".encode() in tokens._unbase64(v3, "cashuA")
+    for read, text in ((tokens.decode_v3, "cashuB" + v3[6:]), (tokens.decode_v4, v3[:6] + v4[6:])):
+        with pytest.raises(tokens.BadToken, match="does not start"):
+            read(text)
+    assert tokens._unbase64("cashuBAAAX", "cashuB") == b"\x00\x00\x17"
+    assert tokens._base64(b"\x00\x00\x17") == "AAAX"
+    short = tokens.encode_v4_bytes(replace(token, proofs=(HONEST.locked(8),)))
+    assert bytes.fromhex(HONEST.keyset.id) not in short
+
+
 def test_a_dleq_without_r_is_not_written():
     proof = replace(HONEST.locked(8), dleq=Dleq(e=b"e" * 32, s=b"s" * 32))
     token = tokens.Token(mint="https://m", unit="sat", proofs=(proof,))
@@ -461,7 +475,12 @@ def test_a_payment_request_that_is_none(body):
         requests.decode_request("creqA" + tokens._base64(cbor.encode(body)))
 
 
-@pytest.mark.parametrize("text", ["", "creqB", "creqA$", "creqAo", "creqA"])
+A_REQUEST = requests.PaymentRequest(id="x", unit="sat", mints=("m",)).encode()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "creqB", "creqA$", "creqAo", "creqA", "creqB" + A_REQUEST[5:], A_REQUEST[5:]]
+)
 def test_a_text_that_is_no_payment_request(text):
     with pytest.raises(requests.BadRequest):
         requests.decode_request(text)
