@@ -40,7 +40,10 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/assistants/{assistant}"): {},
     ("GET", "/assistants/{assistant}/graph"): {},
     ("GET", "/assistants/{assistant}/schemas"): {},
+    ("GET", "/models"): {},
     ("GET", "/payments"): {},
+    ("GET", "/api/model/load"): {},
+    ("POST", "/api/model/load"): {"json": {}},
     ("POST", "/threads"): {"json": {"metadata": {"of": "{mark}"}}},
     ("POST", "/runs"): {"json": RUN},
     ("POST", "/runs/batch"): {"json": [RUN]},
@@ -184,7 +187,7 @@ class Campaign:
         self, case: dict[str, Any], path: str, caller: str | None, whose: str
     ) -> dict[str, Any]:
         theirs, mark = self.people[whose].ids, self.people[caller].mark if caller else "MARK-nobody"
-        values = {"mark": mark, "assistant": "plain"}
+        values = {"mark": mark, "assistant": "plain", "snapshot_id": "0" * 24}
         for name in ("thread_id", "run_id", "checkpoint_id", "workspace", "change_id"):
             known = theirs.get(name)
             values[name] = (

@@ -58,7 +58,7 @@ def test_one_message_prints_the_answer_and_leaves():
 @pytest.mark.parametrize(
     ("args", "hint"),
     [
-        (["chat", "nobody"], "hint: choose simple"),
+        (["chat", "nobody"], "hint: choose research, simple"),
         (["chat", "--model", "nonsense"], "hint: write provider:name"),
         (["chat", "simple", "--files", "."], "hint: `bathysphere chat tutor --files FOLDER`"),
         (["chat", "tutor", "--files", "/nowhere"], "hint: --files takes a folder"),

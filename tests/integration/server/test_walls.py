@@ -128,6 +128,7 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
 OPEN = {
     ("GET", "/ok"),
     ("GET", "/info"),
+    ("GET", "/models"),
     ("GET", "/payments"),
     ("POST", "/assistants/search"),
     ("POST", "/assistants/count"),

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "conformance"))
 
 from serving import make_worker
 
+from bathysphere.agents.research import ResearchConfig
 from bathysphere.agents.workspace import spec
 from bathysphere.backends.object_store import open_bucket
 from bathysphere.engine.database import Database
@@ -23,8 +24,10 @@ from bathysphere.engine.records import Owner
 from bathysphere.engine.schema import migrate
 from bathysphere.harness.build import build
 from bathysphere.models.resolve import Models
+from bathysphere.models.settings import ModelSettings
 from bathysphere.server.app import create_app
 from bathysphere.server.identity.identify import Unauthenticated
+from bathysphere.server.research import Desk
 from bathysphere.server.services import Services, open_services
 from bathysphere.server.workspaces import Workspaces
 from bathysphere.tenancy.directory import Directory, Tenant
@@ -93,7 +96,8 @@ class Town:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.bucket = services.workspaces.bucket
-        app = create_app(services=services, identify=identify, heartbeat_seconds=0.5)
+        desk = Desk(models=ModelSettings.model_construct(), research=ResearchConfig())
+        app = create_app(services=services, identify=identify, heartbeat_seconds=0.5, desk=desk)
         transport = httpx.ASGITransport(app=app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://test", timeout=30)
 

@@ -228,6 +228,6 @@ def test_scratch_files_and_the_persons_files_have_different_names():
 def test_the_published_schema_of_a_change_says_what_is_needed(result, fits):
     """A server has the JSON Schema only: what slips through it would fail the run."""
     write = calls("write_user_file", {"title": "t", "content": "c", "description": "d"}, id="c1")
-    talk = Talk("sync", Device(), write)
+    talk = Talk("sync", Device(MemoryDocuments({})), write)
     (question,) = talk.step({"messages": [("user", "go")]})["__interrupt__"]
     assert Draft202012Validator(question.response_schema).is_valid({"c1": result}) is fits
