@@ -49,8 +49,18 @@ class FencedPurse:
         await self._purse.void(key)
 
     async def keep(self, key: str) -> None:
-        """The call was cancelled while the model answered: the charge stands."""
-        await self._purse.keep(key)
+        """The call was cancelled under way. It stands where the person asked for that.
+
+        Where a worker leaves, or another call of the step waits for the person, the call is made
+        again later, under the charge that it has.
+        """
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT 1 FROM engine.runs WHERE run_id = %s AND cancel IS NOT NULL",
+                (self._run_id,),
+            )
+            if await cursor.fetchone() is not None:
+                await self._purse.keep(key)
 
     async def deposit(self, token: str) -> int:
         """Take a token in; what it added."""

@@ -77,6 +77,13 @@ def purse_of(context: Any) -> Purse | None:
     return getattr(context, "payments", None)
 
 
+def _purse_of_the_run() -> Purse | None:
+    try:
+        return purse_of(get_runtime().context)
+    except (RuntimeError, KeyError):  # called outside a run: nobody pays
+        return None
+
+
 async def metered(
     ask: Callable[[], Awaitable[T]],
     *,
@@ -98,7 +105,7 @@ async def metered(
         Declined: The person does not pay.
         NotDurable: The run could be charged twice for one call.
     """
-    purse = purse or purse_of(get_runtime().context)
+    purse = purse or _purse_of_the_run()
     if purse is None:
         return Metered(await ask(), None)
     with _place(name) as key:

@@ -100,6 +100,11 @@ async def test_an_attempt_that_was_taken_over_charges_nothing(rig: Rig):
             self.charged += amount
             return Paid(balance=0, spent=amount)
 
+        kept = 0
+
+        async def keep(self, key):
+            self.kept += 1
+
     purse, run, thread = Purse(), uuid4(), uuid4()
     async with rig.pool.connection() as connection:
         await connection.execute(
@@ -116,6 +121,12 @@ async def test_an_attempt_that_was_taken_over_charges_nothing(rig: Rig):
     with pytest.raises(Superseded):
         await late.charge("key", 10)
     assert purse.charged == 10
+    await mine.keep("key")  # a worker that leaves: whoever takes the run up has the charge
+    assert purse.kept == 0
+    async with rig.pool.connection() as connection:
+        await connection.execute("UPDATE engine.runs SET cancel = 'interrupt'")
+    await mine.keep("key")
+    assert purse.kept == 1
 
 
 async def test_a_swap_that_gave_something_else_is_not_written_down(rig: Rig):

@@ -10,89 +10,29 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from bathysphere.core.errors import CallerError, ConfigError
-from bathysphere.core.payments import Bill, NotDurable, Owed, Paid
+from bathysphere.core.errors import ConfigError
+from bathysphere.core.payments import NotDurable
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
 from bathysphere.middleware.payments import DECLINED
 from bathysphere.payments.pricing import Price
 from bathysphere.testing import ScriptedChatModel, calls, fails, hangs, says, together
+from bathysphere.testing.purse import MemoryPurse
 
 
 class Died(BaseException):
     """The process went away; nothing of ours may catch that."""
 
 
-class BadToken(CallerError):
-    code = "bad_token"
+def dies_at(purse, door, time=0):
+    """Let the process die at the purse's door, the n-th time it comes there."""
+    seen = itertools.count()
 
-
-class MemoryPurse:
-    """A purse in a dictionary, which can lose the process at any of its doors."""
-
-    def __init__(self, balance, price=None):
-        self.balance, self.price = balance, price or Price(step=10)
-        self.charges, self.tokens, self.asked = {}, {}, []
-        self.die_at = None
-
-    def quote(self, tokens_in):
-        return self.price.quote(tokens_in)
-
-    def cost(self, tokens_in, tokens_out):
-        return self.price.cost(tokens_in, tokens_out)
-
-    @property
-    def spent(self):
-        return sum(amount for amount, status, _ in self.charges.values() if status != "voided")
-
-    @property
-    def statuses(self):
-        return [status for _, status, _ in self.charges.values()]
-
-    def _at(self, door):
-        if self.die_at == door:
-            self.die_at = None
+    def die(here):
+        if here == door and next(seen) == time:
             raise Died(door)
 
-    async def charge(self, key, amount):
-        self._at("before charge")
-        known = self.charges.get(key)
-        if known is None or known[1] == "voided":
-            if self.balance < amount:
-                return Owed(balance=self.balance, reason="insufficient")
-            self.balance -= amount
-            self.charges[key] = known = (amount, "captured", None)
-        self._at("after charge")
-        return Paid(balance=self.balance, spent=self.spent, answer=known[2])
-
-    async def complete(self, key, amount, answer):
-        self._at("before complete")
-        reserved, status, _ = self.charges[key]
-        assert status in ("captured", "kept")
-        kept = min(amount, reserved)
-        self.balance += reserved - kept
-        self.charges[key] = (kept, "done", answer)
-        self._at("after complete")
-        return Paid(balance=self.balance, spent=self.spent)
-
-    async def void(self, key):
-        amount, status, _ = self.charges[key]
-        if status == "captured":
-            self.balance += amount
-            self.charges[key] = (amount, "voided", None)
-
-    async def keep(self, key):
-        amount, _, _ = self.charges[key]
-        self.charges[key] = (amount, "kept", None)
-
-    async def deposit(self, token):
-        if not token.startswith("worth "):
-            raise BadToken("no token")
-        known, self.tokens[token] = token in self.tokens, True
-        self.balance += 0 if known else int(token.split()[1])
-
-    async def bill(self, needed):
-        return Bill(suggested=100, mint="http://mint", unit="sat", request="creqA")
+    purse.at = die
 
 
 @tool
@@ -155,7 +95,7 @@ DOORS = ["before charge", "after charge", "before complete", "after complete"]
 @pytest.mark.parametrize("door", DOORS)
 async def test_a_process_that_dies_anywhere_is_charged_once_for_each_answer(door):
     world = World(*STEPS[:1], says("again") if door == "before complete" else STEPS[1], *STEPS[1:])
-    world.purse.die_at = door
+    dies_at(world.purse, door)
     with pytest.raises(Died):
         await world.start()
     state = await world.step(None)
@@ -169,7 +109,7 @@ async def test_a_process_that_dies_anywhere_is_charged_once_for_each_answer(door
 
 async def test_an_answer_that_was_paid_for_is_given_back_whole():
     world = World(together(calls("look", what="a"), calls("look", what="b")), says("done"))
-    world.purse.die_at = "after complete"
+    dies_at(world.purse, "after complete")
     with pytest.raises(Died):
         await world.start()
     state = await world.step(None)
@@ -195,7 +135,7 @@ async def test_reaching_zero_asks_before_the_call_until_it_is_paid():
     ]
     assert world.called == 2
     refused = await world.step(Command(resume={"token": "garbage"}))
-    assert asked(refused)[0]["error"] == {"code": "bad_token", "message": "no token"}
+    assert asked(refused)[0]["error"] == {"code": "no_token", "message": "no token"}
     small = await world.step(Command(resume={"token": "worth 2"}))
     assert asked(small)[0]["balance_sats"] == 7
     replayed = await world.step(Command(resume={"token": "worth 2"}))
@@ -346,18 +286,9 @@ async def test_a_subagent_that_dies_anywhere_is_charged_once_for_each_answer(doo
         answer=tree([send_out("x"), says("done")], [calls("look", what="a"), says("ok")]),
         subagents=(WORKER,),
     )
-    seen = itertools.count()
-    at = world.purse._at
-
-    def die(here):
-        if here == door and next(seen) == call:
-            raise Died(door)
-        at(here)
-
-    world.purse._at = die
+    dies_at(world.purse, door, call)
     with pytest.raises(Died):
         await world.start()
-    world.purse._at = at
     state = await world.step(None)
     assert state["messages"][-1].text == "done"
     assert (world.purse.spent, world.purse.statuses) == (40, ["done"] * 4)
@@ -394,17 +325,10 @@ class Insist(AgentMiddleware):
 async def test_a_call_that_failed_and_was_tried_again_is_one_call_through_a_crash(door, call):
     script = [fails(RuntimeError("away")), says("done"), says("done"), says("done")]
     world = World(*script, middleware=(Insist(),))
-    seen = itertools.count()
-
-    def die(here):
-        if here == door and next(seen) == call:
-            raise Died(door)
-
-    world.purse._at = die
+    dies_at(world.purse, door, call)
     try:
         state = await world.start()
     except Died:
-        world.purse._at = lambda here: None
         state = await world.step(None)
     assert [m.text for m in state["messages"] if m.type == "ai"] == ["done"]
     assert (world.purse.spent, world.purse.statuses) == (10, ["done"])
@@ -521,7 +445,7 @@ class Report(BaseModel):
 
 async def test_a_structured_answer_survives_a_death_after_it_was_paid_for():
     world = World(calls("Report", text="a"), response_format=Report, tools=(), subagents=())
-    world.purse.die_at = "after complete"
+    dies_at(world.purse, "after complete")
     with pytest.raises(Died):
         await world.start()
     state = await world.step(None)

@@ -1,0 +1,98 @@
+"""A purse in memory: for tests of agents that are paid for, without a ledger and a mint."""
+
+from collections.abc import Callable
+
+from bathysphere.core.errors import CallerError
+from bathysphere.core.payments import Bill, Owed, Paid
+from bathysphere.payments.pricing import Price
+
+
+class NoToken(CallerError):
+    """The text is no token of this purse."""
+
+    code = "no_token"
+
+
+class MemoryPurse:
+    """Keeps what was paid in a dictionary. A token is a text such as `worth 50`.
+
+    `at` is called at each door of it (`before charge`, `after complete`, …) and may raise, as a
+    process that dies there would.
+    """
+
+    def __init__(self, balance: int, price: Price | None = None) -> None:
+        self.balance = balance
+        self.price = price or Price(step=10)
+        self.charges: dict[str, tuple[int, str, bytes | None]] = {}
+        """Key → amount, status and answer."""
+        self.tokens: set[str] = set()
+        self.at: Callable[[str], None] = lambda _: None
+
+    @property
+    def spent(self) -> int:
+        """What was charged and stands."""
+        return sum(amount for amount, status, _ in self.charges.values() if status != "voided")
+
+    @property
+    def statuses(self) -> list[str]:
+        """How each charge stands, in the order in which they were made."""
+        return [status for _, status, _ in self.charges.values()]
+
+    def quote(self, tokens_in: Callable[[], int]) -> int:
+        """The most that a call can cost."""
+        return self.price.quote(tokens_in)
+
+    def cost(self, tokens_in: Callable[[], int], tokens_out: Callable[[], int]) -> int:
+        """What a call did cost."""
+        return self.price.cost(tokens_in, tokens_out)
+
+    async def charge(self, key: str, amount: int) -> Paid | Owed:
+        """Pay for a call, once for its key."""
+        self.at("before charge")
+        known = self.charges.get(key)
+        if known is None or known[1] == "voided":
+            if self.balance < amount:
+                return Owed(balance=self.balance, reason="insufficient")
+            self.balance -= amount
+            self.charges[key] = known = (amount, "captured", None)
+        self.at("after charge")
+        return Paid(balance=self.balance, spent=self.spent, answer=known[2])
+
+    async def complete(self, key: str, amount: int, answer: bytes) -> Paid | Owed:
+        """Keep the answer, and of the charge at most `amount`."""
+        self.at("before complete")
+        reserved, status, known = self.charges[key]
+        if status == "done":
+            return Paid(balance=self.balance, spent=self.spent, answer=known)
+        if status == "voided":
+            return Owed(balance=self.balance, reason="voided")
+        kept = min(amount, reserved)
+        self.balance += reserved - kept
+        self.charges[key] = (kept, "done", answer)
+        self.at("after complete")
+        return Paid(balance=self.balance, spent=self.spent)
+
+    async def void(self, key: str) -> None:
+        """Give a charge back."""
+        amount, status, _ = self.charges[key]
+        if status == "captured":
+            self.balance += amount
+            self.charges[key] = (amount, "voided", None)
+
+    async def keep(self, key: str) -> None:
+        """Let the charge of a cancelled call stand."""
+        amount, _, _ = self.charges[key]
+        self.charges[key] = (amount, "kept", None)
+
+    async def deposit(self, token: str) -> int:
+        """Take a token in, once."""
+        if not token.startswith("worth "):
+            raise NoToken("no token")
+        worth = 0 if token in self.tokens else int(token.removeprefix("worth "))
+        self.tokens.add(token)
+        self.balance += worth
+        return worth
+
+    async def bill(self, needed: int) -> Bill:
+        """How to pay."""
+        return Bill(suggested=max(100, needed), mint="http://mint", unit="sat", request="creqA")
