@@ -335,7 +335,7 @@ class SharedBackendContract(BackendContract):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(120)
         text = text_of(backend.read("/shared.md"))
         kept = sum(f"<{n}>" in text for n in range(EDITS))
         assert (kept, failed) == (EDITS, [])
