@@ -1,5 +1,5 @@
 // Each view, light and dark, on a desk and on a phone, without a violation; and by keys alone.
-import { accessible, ask, assert, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
+import { accessible, ask, assert, colours, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
 
 await story(async ({ page }) => {
   await open(page);
@@ -9,12 +9,12 @@ await story(async ({ page }) => {
   await says(page, 'Here is the reef.');
   await rest(page);
   for (const theme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme: theme });
+    await colours(page, theme);
     for (const [width, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
       await page.setViewportSize(size);
       const where = (name) => `${name}, ${theme}, ${width}`;
       if (width === 'phone') await page.getByRole('button', { name: 'Chat' }).click();
-      await page.getByText('Here is the reef.').waitFor();
+      await page.locator('.answer').getByText('Here is the reef.').waitFor();
       await accessible(page, where('conversation'));
       if (width === 'phone') await page.getByRole('button', { name: 'More' }).click();
       for (const tab of await page.getByRole('tab').all()) {
@@ -29,7 +29,7 @@ await story(async ({ page }) => {
   }
   await page.setViewportSize(DESKTOP);
   await page.reload();
-  await page.getByText('Here is the reef.').waitFor();
+  await page.locator('.answer').getByText('Here is the reef.').waitFor();
   await page.locator('#conversation').focus();
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();

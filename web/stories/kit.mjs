@@ -92,6 +92,13 @@ export async function eventually(look, seconds = 15) {
   }
 }
 
+/** Change the colours as the system would, and wait until they are drawn. */
+export async function colours(page, theme) {
+  await page.emulateMedia({ colorScheme: theme });
+  await page.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, theme);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
 /** No violation of any rule of axe. */
 export async function accessible(page, where) {
   await page.evaluate(axeSource);

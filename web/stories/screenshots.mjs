@@ -1,5 +1,5 @@
 // Pictures of each view for the documents; look at them.
-import { ask, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
+import { ask, colours, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
 
 const folder = process.argv[2];
 const dock = (page) => page.getByRole('region', { name: 'Requests of the agent' });
@@ -12,7 +12,7 @@ await story(async ({ page }) => {
   const shoot = async (name, prepare = async () => {}) => {
     for (const [form, size] of forms) {
       for (const theme of ['light', 'dark']) {
-        await page.emulateMedia({ colorScheme: theme });
+        await colours(page, theme);
         await page.setViewportSize(size);
         await prepare(form);
         await page.waitForTimeout(700);

@@ -100,7 +100,7 @@ def _long(messages: list[AnyMessage]) -> Any:
     if looked < ROUNDS:
         return calls("look", {"depth": looked}, id=f"look_{looked}")
     text = "\n\n".join(f"## Part {n}\n\n{PARAGRAPH}" for n in range(280))
-    return slowly(says(text), pause=0.0005)
+    return slowly(says(text), pause=0.0001)
 
 
 def long() -> Any:

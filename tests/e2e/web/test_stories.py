@@ -103,3 +103,7 @@ def test_every_view_is_accessible_in_every_form_and_by_keys(story):
 
 def test_the_app_opens_without_a_network(story):
     story("offline", [says("Here I am.")])
+
+
+def test_a_server_that_asks_for_a_key_gets_it(story):
+    story("key")

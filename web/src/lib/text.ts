@@ -102,6 +102,7 @@ export const text = {
     latest: 'Back to the latest',
     jump: 'To the newest message',
     loading: 'Opening the conversation…',
+    quick: 'What you could say next',
     announce: { writing: 'The agent is writing.', done: 'The agent has answered.', asks: (n: number) => plural(n, 'request waits', 'requests wait') + ' for you.', failed: 'The run failed.' },
     code: 'Copy code',
     image: 'Picture',

@@ -27,6 +27,7 @@ export class Refusal extends Error {
 export interface ThreadQuery {
   limit?: number;
   offset?: number;
+  ids?: string[];
 }
 
 export interface RunStart {
@@ -81,9 +82,9 @@ export class Api {
     return this.send('POST', '/assistants/search', { limit: 100 });
   }
 
-  threads({ limit = 100, offset = 0 }: ThreadQuery = {}): Promise<ThreadWire[]> {
+  threads({ limit = 100, offset = 0, ids }: ThreadQuery = {}): Promise<ThreadWire[]> {
     const select = ['thread_id', 'created_at', 'updated_at', 'status', 'metadata'];
-    return this.send('POST', '/threads/search', { limit, offset, select });
+    return this.send('POST', '/threads/search', { limit, offset, select, ...(ids ? { ids } : {}) });
   }
 
   createThread(id: string, metadata: Fields): Promise<ThreadWire> {

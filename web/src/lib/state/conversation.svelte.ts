@@ -31,6 +31,8 @@ export class Conversation {
   #problem = $state.raw<Problem | null>(null);
   #answered = $state.raw<ReadonlySet<string>>(new Set());
   #isSending = $state(false);
+  /** Nothing of it is on the server yet. */
+  #isNew = $state(false);
   #isStopping = $state(false);
 
   #feed: Feed | null = null;
@@ -54,7 +56,12 @@ export class Conversation {
   readonly root = $derived(this.#view.agents[ROOT]!);
   readonly messages = $derived(this.root.messages);
   readonly questions = $derived(this.#view.questions.filter((question) => !this.#answered.has(question.id)));
-  readonly isBusy = $derived(this.#view.status === 'running' || this.#isSending);
+  /** At work, or about to be: the last answer was given and its run has not begun. */
+  readonly isBusy = $derived(
+    this.#view.status === 'running' ||
+      this.#isSending ||
+      (this.#view.status === 'interrupted' && !this.questions.length),
+  );
 
   get view(): View {
     return this.#view;
@@ -70,6 +77,10 @@ export class Conversation {
 
   get isLoading(): boolean {
     return this.#isLoading;
+  }
+
+  get isNew(): boolean {
+    return this.#isNew;
   }
 
   get isLive(): boolean {
@@ -90,6 +101,7 @@ export class Conversation {
 
   /** Read the thread and follow it. A thread that is not there yet is an empty one. */
   async open({ isNew = false } = {}): Promise<void> {
+    this.#isNew = isNew;
     if (isNew) {
       this.#isLoading = false;
       return;
@@ -207,6 +219,7 @@ export class Conversation {
     try {
       await this.api.startRun(this.id, { agent, input, checkpoint });
       this.#from = null;
+      this.#isNew = false;
       if (this.#feed === null) this.#follow(0, this.#lastSeq);
       return true;
     } catch (error) {

@@ -75,6 +75,13 @@ export class Threads {
     this.#hasMore = wires.length === PAGE;
   }
 
+  /** Know a thread that is older than those that were loaded. */
+  async ensure(id: string): Promise<void> {
+    if (this.get(id)) return;
+    const [wire] = await this.api.threads({ ids: [id] }).catch(() => []);
+    if (wire && !this.get(id)) this.#put(threadOf(wire));
+  }
+
   async create(id: string, words: string, agent: string): Promise<void> {
     const wire = await this.api.createThread(id, { title: titleOf(words), agent });
     this.#put(threadOf(wire));

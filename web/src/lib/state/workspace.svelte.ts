@@ -14,6 +14,7 @@ import { Tabs } from './tabs';
 import { Threads } from './threads.svelte';
 
 const KEY = Symbol('workspace');
+const REFRESH_MS = 20_000;
 const STORED_KEY = 'bathysphere.key';
 
 export class Workspace {
@@ -48,6 +49,9 @@ export class Workspace {
     () => this.thread?.agent ?? this.#conversation.view.graph ?? this.agents.chosen.name,
   );
 
+  /** At work for the person, here or on the server. */
+  readonly isBusy = $derived.by(() => this.#conversation.isBusy || this.desk.automatic.length > 0);
+
   get conversation(): Conversation {
     return this.#conversation;
   }
@@ -71,6 +75,7 @@ export class Workspace {
       this.#conversation.setVisible(!document.hidden);
       if (!document.hidden) void this.threads.load();
     });
+    setInterval(() => void (document.hidden || this.threads.load()), REFRESH_MS);
     addEventListener('online', () => this.#conversation.setVisible(true));
     await this.load();
     for (const begin of starts) await begin(this);
@@ -101,6 +106,7 @@ export class Workspace {
     if (id !== null && id === this.#conversation.id) return;
     this.#conversation.close();
     this.#conversation = new Conversation(id ?? newId(), this.api);
+    if (id !== null) void this.threads.ensure(id);
     void this.#conversation.open({ isNew: id === null });
   }
 
@@ -120,9 +126,8 @@ export class Workspace {
   async send(words: string): Promise<boolean> {
     const { id } = this.#conversation;
     const agent = this.agent;
-    const isNew = !this.threads.get(id);
     const extra = Object.assign({}, ...[...this.inputs.values()].map((make) => make())) as Fields;
-    if (isNew) {
+    if (this.#conversation.isNew) {
       this.route.go(`/c/${id}`, { replaces: true });
       // The run makes the thread too; its title may come a moment later.
       await this.threads.create(id, words, agent).catch(() => undefined);

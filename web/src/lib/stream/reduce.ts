@@ -18,6 +18,7 @@ import { isFields, settleMessages, textOf } from './settle';
 import { emptyView, ROOT, type Question, type StepKind, type View } from './view';
 
 const MOST_CUSTOM = 200;
+const LONGEST_WORDS = 400;
 
 export function reduce(view: View, event: WireEvent): View {
   const { namespace, data, timestamp } = event.params;
@@ -147,7 +148,7 @@ function traceMessage(view: View, event: WireEvent): View {
   const agent = view.agents[event.params.namespace.join('|')];
   const message = agent?.messages.findLast((other) => other.id === data.message_id);
   if (!message) return view;
-  return step(view, event, 'model', message.reasoning || message.text, null);
+  return step(view, event, 'model', (message.reasoning || message.text).slice(0, LONGEST_WORDS), null);
 }
 
 function step(view: View, event: WireEvent, kind: StepKind, words: string, call: string | null): View {

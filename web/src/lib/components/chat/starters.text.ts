@@ -1,3 +1,13 @@
+/** What may be said after an answer, with one touch. */
+export const quickText = [
+  { label: 'Go deeper', words: 'Go deeper into this: ', agents: ['simple', 'research', 'workspace'] },
+  { label: 'The other side', words: 'What would someone who disagrees say?', agents: ['simple', 'tutor'] },
+  { label: 'Shorter', words: 'Say it again in three sentences.', agents: ['simple', 'research'] },
+  { label: 'How do you know?', words: 'How do you know? Show me what it rests on.', agents: ['simple', 'research', 'tutor'] },
+  { label: 'A hint', words: 'Give me a hint, not the answer.', agents: ['tutor'] },
+  { label: 'Where are we?', words: 'Sum up where my argument stands and what is open.', agents: ['tutor'] },
+] as const;
+
 export const starterText = [
   {
     icon: 'scale',
