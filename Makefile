@@ -13,9 +13,6 @@ help: ## Show this list
 setup: ## Make the virtual environment and fetch what the tests use (Node packages, small model)
 	@scripts/setup.sh
 
-lock: ## Resolve requirements.lock again from pyproject.toml
-	$(RUN)/uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
-
 lock: ## Resolve requirements.lock again from pyproject.toml, and the test mint's lock
 	$(RUN)/uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
 	  --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
