@@ -199,14 +199,7 @@ class ServerSettings(BaseSettings):
         try:
             return cls(**{name: value for name, value in flags.items() if value is not None})
         except ValidationError as error:
-            first = error.errors(include_input=False)[0]
-            reason = str(first["msg"]).removeprefix("Value error, ")
-            if not first["loc"]:
-                raise ConfigError(reason, hint="see docs/serve.md") from error
-            variable = f"{PREFIX}{first['loc'][0]}".upper()
-            raise ConfigError(
-                f"{variable} cannot be used: {reason}", hint=f"change or unset {variable}"
-            ) from error
+            raise unusable(error, prefix=PREFIX, guide="docs/serve.md") from error
 
     @field_validator("data_dir")
     @classmethod
@@ -286,3 +279,13 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def unusable(error: ValidationError, *, prefix: str, guide: str) -> ConfigError:
+    """The first thing that is wrong with settings, as one sentence that names the variable."""
+    first = error.errors(include_input=False)[0]
+    reason = str(first["msg"]).removeprefix("Value error, ")
+    if not first["loc"]:
+        return ConfigError(reason, hint=f"see {guide}")
+    variable = f"{prefix}{first['loc'][0]}".upper()
+    return ConfigError(f"{variable} cannot be used: {reason}", hint=f"change or unset {variable}")

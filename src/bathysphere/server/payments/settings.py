@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bathysphere.core.errors import ConfigError
+from bathysphere.server.settings import unusable
 
 PREFIX = "BATHYSPHERE_PAYMENTS_"
 _MIN_SECRET = 32
@@ -86,14 +86,7 @@ class PaymentSettings(BaseSettings):
         try:
             return cls(**given)
         except ValidationError as error:
-            first = error.errors(include_input=False)[0]
-            reason = str(first["msg"]).removeprefix("Value error, ")
-            if not first["loc"]:
-                raise ConfigError(reason, hint="see docs/payments.md") from error
-            variable = f"{PREFIX}{first['loc'][0]}".upper()
-            raise ConfigError(
-                f"{variable} cannot be used: {reason}", hint=f"change or unset {variable}"
-            ) from error
+            raise unusable(error, prefix=PREFIX, guide="docs/payments.md") from error
 
     @field_validator("mint")
     @classmethod
