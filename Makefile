@@ -121,6 +121,7 @@ test-web: ## Check and test the browser app; its user stories run in Chromium
 screenshots: ## Take the pictures of docs/screenshots anew
 	@scripts/services.sh
 	$(PY) tests/e2e/web/screenshots.py
+	STORY_PICTURES=docs/screenshots $(PY) -m pytest -q tests/e2e/web/test_bucket_stories.py -k "form or key"
 
 wheel: web ## Build the wheel into dist/
 	$(PY) -m build --wheel

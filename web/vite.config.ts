@@ -5,7 +5,7 @@ import { defineConfig, type Plugin } from 'vite';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const SERVER = process.env['BATHYSPHERE_URL'] ?? 'http://127.0.0.1:8123';
-const API = ['assistants', 'threads', 'runs', 'store', 'info', 'ok', 'workspace'];
+const API = ['assistants', 'threads', 'runs', 'store', 'info', 'ok', 'workspace', 'payments', 'api'];
 
 /** Writes sw.js with the list of files of this build, so that the whole app works offline. */
 function serviceWorker(): Plugin {
@@ -14,9 +14,12 @@ function serviceWorker(): Plugin {
     apply: 'build',
     generateBundle(_, bundle) {
       const built = Object.keys(bundle).filter((name) => !/\.map$|^index\.html$|^build\.json$/.test(name));
-      const files = [...built, ...readdirSync(here('./public'))];
+      const isHeavy = (name: string) => /\.(wasm|onnx)$|\/tokenizer/.test(name);
+      const files = [...built.filter((name) => !isHeavy(name)), ...readdirSync(here('./public'))];
+      const paths = (names: string[]) => names.map((name) => `/${name}`);
       const source = readFileSync(here('./src/sw.js'), 'utf8')
-        .replace('__FILES__', JSON.stringify(['/', ...files.map((name) => `/${name}`)]))
+        .replace('__FILES__', JSON.stringify(['/', ...paths(files)]))
+        .replace('__WEIGHTS__', JSON.stringify(paths(built.filter(isHeavy))))
         .replace('__BUILD__', JSON.stringify(fingerprint(files)));
       this.emitFile({ type: 'asset', fileName: 'sw.js', source });
     },

@@ -20,8 +20,13 @@ export default defineConfig({
           environment: 'node',
           isolate: false,
           include: ['src/**/*.spec.ts', 'tests/**/*.spec.{ts,js}'],
-          exclude: ['**/*.dom.spec.ts'],
+          exclude: ['**/*.dom.spec.ts', '**/*.mint.spec.ts'],
         },
+      },
+      {
+        // With a real mint, whose address is in MINT_URL: started by tests/integration/payments.
+        resolve,
+        test: { name: 'mint', environment: 'node', include: ['src/**/*.mint.spec.ts'], testTimeout: 60_000 },
       },
       {
         plugins: [svelte(), svelteTesting()],

@@ -31,7 +31,7 @@ from psycopg_pool import PoolTimeout
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
-from bathysphere.engine.database import Database, Pool, open_pool
+from bathysphere.engine.database import Database, Pool, open_pool, reachable
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
 from bathysphere.payments.deposits import Deposits
@@ -84,7 +84,8 @@ class Reaper:
         @wraps(method)
         async def watched(*args: Any, **named: Any) -> Any:
             self.at("before", point)
-            result = await method(*args, **named)
+            with reachable():  # as the engine's own checkpoints and purse
+                result = await method(*args, **named)
             self.at("after", point)
             return result
 

@@ -35,6 +35,7 @@ RUN = {"assistant_id": "plain", "input": {"items": ["{mark}"]}}
 OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/ok"): {},
     ("GET", "/info"): {},
+    ("GET", "/verify"): {},
     ("POST", "/assistants/search"): {"json": {}},
     ("POST", "/assistants/count"): {"json": {}},
     ("GET", "/assistants/{assistant}"): {},
@@ -44,6 +45,7 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/payments"): {},
     ("GET", "/api/model/load"): {},
     ("POST", "/api/model/load"): {"json": {}},
+    ("POST", "/api/pages"): {"json": {"url": "http://127.0.0.1/{mark}"}},
     ("POST", "/threads"): {"json": {"metadata": {"of": "{mark}"}}},
     ("POST", "/runs"): {"json": RUN},
     ("POST", "/runs/batch"): {"json": [RUN]},
@@ -55,7 +57,7 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
 }
 """What only makes something new of the caller's own, with a request for each."""
 CASES = {**NAMED, **ASKED, **OPENLY}
-FREE = {("GET", "/ok"), ("GET", "/info"), ("GET", "/payments")}
+FREE = {("GET", "/ok"), ("GET", "/info"), ("GET", "/verify"), ("GET", "/payments")}
 """What a stranger may ask."""
 NOTHING = "00000000-0000-4000-8000-000000000000"
 ENDLESS = ("/stream/events", "/stream", "/join", "/wait", "/runs/stream", "/runs/wait")

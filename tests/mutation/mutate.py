@@ -17,32 +17,43 @@ import json
 import mmap
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import CodeType
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "bathysphere" / "payments"
-TESTS = ROOT / "tests" / "unit" / "payments"
-TIMEOUT = 120.0
+TESTS = ROOT / "tests"
+UNIT, LEDGER = "unit/payments/", "integration/payments/"
+TIMEOUT = 300.0
 MODULES = {
-    "nuts/curve": ["test_vectors", "test_core"],
-    "nuts/cbor": ["test_core", "test_validator"],
-    "nuts/proofs": ["test_core", "test_mint"],
-    "nuts/keysets": ["test_core", "test_vectors"],
-    "nuts/tokens": ["test_core", "test_vectors", "test_validator"],
-    "nuts/locks": ["test_core", "test_validator"],
-    "nuts/derivation": ["test_vectors", "test_core"],
-    "nuts/requests": ["test_core", "test_vectors"],
-    "session_keys": ["test_core"],
-    "validator": ["test_validator"],
-    "deposits": ["test_deposits"],
-    "mint": ["test_mint"],
-    "swaps": ["test_swaps"],
-    "settlement": ["test_settlement"],
+    "nuts/curve": [UNIT + "test_vectors", UNIT + "test_core"],
+    "nuts/cbor": [UNIT + "test_core", UNIT + "test_validator"],
+    "nuts/proofs": [UNIT + "test_core", UNIT + "test_mint"],
+    "nuts/keysets": [UNIT + "test_core", UNIT + "test_vectors"],
+    "nuts/tokens": [UNIT + "test_core", UNIT + "test_vectors", UNIT + "test_validator"],
+    "nuts/locks": [UNIT + "test_core", UNIT + "test_validator"],
+    "nuts/derivation": [UNIT + "test_vectors", UNIT + "test_core"],
+    "nuts/requests": [UNIT + "test_core", UNIT + "test_vectors"],
+    "session_keys": [UNIT + "test_core"],
+    "validator": [UNIT + "test_validator"],
+    "deposits": [UNIT + "test_deposits"],
+    "mint": [UNIT + "test_mint"],
+    "swaps": [UNIT + "test_swaps"],
+    "settlement": [UNIT + "test_settlement"],
+    "pricing": [UNIT + "test_pricing"],
+    "till": [LEDGER + "test_till"],
+    "ledger/accounts": [LEDGER + "test_till", LEDGER + "test_ledger"],
+    "ledger/audit": [LEDGER + "test_ledger"],
+    "ledger/records": [LEDGER + "test_ledger"],
+    "ledger/refunds": [LEDGER + "test_ledger"],
+    "ledger/sealing": [LEDGER + "test_ledger"],
+    "ledger/settling": [LEDGER + "test_ledger"],
 }
 
 # ── mutants ──
@@ -339,7 +350,7 @@ class Judge:
         self.noticed = mmap.mmap(-1, 8)  # shared with the forks: which test it was
 
     def pytest_runtestloop(self, session) -> bool:
-        items = sorted(session.items, key=lambda item: hasattr(item.obj, "hypothesis"))
+        items = sorted(session.items, key=_is_random)
         assert forked(lambda: self.passes(session, items, None)), "it fails without a mutant"
         for mutant in self.jobs:
             survived = forked(lambda chosen=mutant: self.passes(session, items, chosen))
@@ -352,12 +363,21 @@ class Judge:
         self.noticed[:8] = bytes(8)
         if mutant is not None:
             put_in(mutant)
-        for number, item in enumerate(items):
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            if session.testsfailed:
-                self.noticed[:8] = number.to_bytes(8, "big")
-                return False
+        try:
+            for number, item in enumerate(items):
+                # Told of the next one, pytest keeps the database for it.
+                after = items[number + 1] if number + 1 < len(items) else None
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                if session.testsfailed:
+                    self.noticed[:8] = number.to_bytes(8, "big")
+                    return False
+        finally:
+            session._setupstate.teardown_exact(None)
         return True
+
+
+def _is_random(item) -> bool:
+    return hasattr(item.obj, "hypothesis") or "random" in item.name
 
 
 def loaded_anew(mutant: Mutant) -> bool:
@@ -375,9 +395,29 @@ def preload() -> None:
     assert not loaded, loaded
 
 
+_DATABASE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from ledger_rig import own_database
+with own_database() as database:
+    print(database.url, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def ledger_database() -> Iterator[None]:
+    """A database for the tests of the ledger, made by a process that loads what is mutated."""
+    command = [sys.executable, "-c", _DATABASE, str(TESTS / LEDGER)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as maker:
+        os.environ["PAYMENTS_DATABASE"] = maker.stdout.readline().strip()
+        yield
+
+
 def work(jobs: list[Mutant], channel: int) -> None:
     """One worker: judge its share of the mutants and write a line for each."""
-    with os.fdopen(channel, "w", buffering=1) as out:
+    with os.fdopen(channel, "w", buffering=1) as out, ledger_database():
 
         def tell(mutant: Mutant, survived: bool) -> None:
             out.write(json.dumps({**asdict(mutant), "survived": survived}) + "\n")

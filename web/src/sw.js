@@ -1,7 +1,9 @@
 // The service worker: files of this build from the cache, the page from the server when it answers.
-// Calls to the API are never touched.
+// The weights of search by meaning are kept once they were used. Calls to the API are never touched.
 const FILES = __FILES__;
+const WEIGHTS = __WEIGHTS__;
 const CACHE = `bathysphere-${__BUILD__}`;
+const HEAVY = 'bathysphere-weights'; // outlives a build: their names change when they do
 
 self.addEventListener('install', (event) => {
   event.waitUntil(
@@ -12,11 +14,23 @@ self.addEventListener('install', (event) => {
 self.addEventListener('activate', (event) => {
   const stale = async () => {
     const names = await caches.keys();
-    await Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)));
+    await Promise.all(names.filter((name) => name !== CACHE && name !== HEAVY).map((name) => caches.delete(name)));
+    const heavy = await caches.open(HEAVY);
+    const old = (await heavy.keys()).filter(({ url }) => !WEIGHTS.includes(new URL(url).pathname));
+    await Promise.all(old.map((request) => heavy.delete(request)));
     await self.clients.claim();
   };
   event.waitUntil(stale());
 });
+
+async function weights(request) {
+  const heavy = await caches.open(HEAVY);
+  const found = await heavy.match(request);
+  if (found) return found;
+  const answer = await fetch(request);
+  if (answer.ok) await heavy.put(request, answer.clone());
+  return answer;
+}
 
 self.addEventListener('fetch', (event) => {
   const { request } = event;
@@ -24,6 +38,8 @@ self.addEventListener('fetch', (event) => {
   if (request.method !== 'GET' || url.origin !== self.location.origin) return;
   if (request.mode === 'navigate') {
     event.respondWith(fetch(request).catch(() => caches.match('/')));
+  } else if (WEIGHTS.includes(url.pathname)) {
+    event.respondWith(weights(request));
   } else if (FILES.includes(url.pathname)) {
     event.respondWith(caches.match(url.pathname).then((found) => found ?? fetch(request)));
   }

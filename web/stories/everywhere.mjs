@@ -56,9 +56,9 @@ await story(async ({ page }) => {
   await row.hover();
   await row.getByRole('button').click();
   await page.getByRole('button', { name: 'Rename' }).click();
-  await page.getByRole('textbox', { name: 'Rename' }).fill('The reef');
+  await page.getByRole('textbox', { name: 'Rename' }).fill('A garden of coral');
   await page.keyboard.press('Enter');
-  const renamed = page.getByRole('listitem').filter({ hasText: 'The reef' }).first();
+  const renamed = page.getByRole('listitem').filter({ hasText: 'A garden of coral' });
   await renamed.hover();
   await renamed.getByRole('button').click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();

@@ -5,13 +5,13 @@ await story(
   async ({ page, context }) => {
     await context.route('**/*', async (route) => {
       const request = route.request();
-      const isPage = request.method() === 'GET' && !/\/models$/.test(request.url());
+      const isPage = request.method() === 'GET' && !/\/(models|workspaces)$/.test(request.url());
       if (isPage || request.headers()['x-api-key'] === 'right') return route.continue();
       const body = JSON.stringify({ error: 'unauthenticated', message: 'show a key', hint: null });
       return route.fulfill({ status: 401, contentType: 'application/json', body });
     });
     await page.goto(url);
-    await page.getByRole('heading', { name: 'This server asks for an access key' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await accessible(page, 'sign in');
     await page.getByLabel('Access key').fill('wrong');
     await page.keyboard.press('Enter');

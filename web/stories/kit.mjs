@@ -6,6 +6,10 @@ import { chromium } from 'playwright-core';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 export const url = process.env.STORY_URL;
+/** What the test has told the story. */
+export const told = JSON.parse(process.env.STORY_TOLD ?? '{}');
+/** Where the wallet may go besides, in stories that are paid for. */
+export const mint = process.env.STORY_MINT;
 export const DESKTOP = { width: 1360, height: 860 };
 export const PHONE = { width: 390, height: 844 };
 
@@ -13,11 +17,12 @@ export const PHONE = { width: 390, height: 844 };
 export async function story(tell, options = {}) {
   const browser = await chromium.connect(process.env.STORY_BROWSER);
   const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce', ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(options.patience ?? 15_000);
   const wrong = [];
   context.on('request', (request) => {
     const address = new URL(request.url());
-    if (address.origin !== new URL(url).origin && !['blob:', 'data:'].includes(address.protocol)) {
+    const isMint = mint !== undefined && address.origin === new URL(mint).origin;
+    if (address.origin !== new URL(url).origin && !isMint && !['blob:', 'data:'].includes(address.protocol)) {
       wrong.push(`a request left the origin: ${request.url()}`);
     }
   });
@@ -40,6 +45,25 @@ export async function story(tell, options = {}) {
   }
 }
 
+/** Show the key that a server asks for. */
+export async function signIn(page, key) {
+  await page.getByLabel('Access key').fill(key);
+  await page.keyboard.press('Enter');
+}
+
+/** Look at a view in every form: no violation anywhere, and a picture of each where they are wanted. */
+export async function everyForm(page, name, { phone = async () => {}, desktop = async () => {} } = {}) {
+  for (const theme of ['light', 'dark']) {
+    await colours(page, theme);
+    for (const [form, size, prepare] of [['phone', PHONE, phone], ['desktop', DESKTOP, desktop]]) {
+      await page.setViewportSize(size);
+      await prepare();
+      await accessible(page, `${name}, ${theme}, ${form}`);
+      if (told.pictures) await page.screenshot({ path: `${told.pictures}/${name}-${form}-${theme}.png` });
+    }
+  }
+}
+
 export async function open(page, path = '/') {
   await page.goto(url + path);
   await page.locator('#composer').waitFor();
@@ -54,11 +78,14 @@ export async function ask(page, words, { agent } = {}) {
   await page.keyboard.press('Enter');
 }
 
+/** A server that has just begun loads an agent with its first question; a busy machine takes its time. */
+export const COLD = { timeout: 120_000 };
+
 /** The answers of the agent, as text. */
 export const answers = (page) => page.locator('.answer .message');
 
-export async function says(page, words) {
-  await page.locator('main').getByText(words, { exact: false }).last().waitFor();
+export async function says(page, words, patience = {}) {
+  await page.locator('main').getByText(words, { exact: false }).last().waitFor(patience);
 }
 
 /** Remember how long the text of an element was, each time it grew. */

@@ -28,7 +28,22 @@ describe('components', () => {
 });
 
 describe('imports', () => {
-  const layers = ['lib/text.ts', 'lib/protocol', 'lib/markdown', 'lib/stream', 'lib/extend', 'lib/state', 'lib/components', 'lib/features'];
+  const layers = [
+    'lib/text.ts',
+    'lib/sha256.ts',
+    'lib/protocol',
+    'lib/markdown',
+    'lib/stream',
+    'lib/search',
+    'lib/files',
+    'lib/argument',
+    'lib/research',
+    'lib/wallet',
+    'lib/extend',
+    'lib/state',
+    'lib/components',
+    'lib/features',
+  ];
   const layerOf = (path) => layers.findIndex((layer) => path.startsWith(layer));
   const importsOf = (path) =>
     [...read(path).matchAll(/^\s*import (?!type)[^;]*?from '([^']+)'/gm)].map(([, target]) => {
@@ -36,7 +51,11 @@ describe('imports', () => {
       return target.startsWith('.') ? normalize(join(dirname(path), target)) : target;
     });
 
-  it('point down: text, protocol, stream, state, components, features', () => {
+  it('have a layer for every file of lib', () => {
+    expect(sources.filter((path) => path.startsWith('lib/') && layerOf(path) === -1)).toEqual([]);
+  });
+
+  it('point down: text, protocol, stream, search, files, state, components, features', () => {
     const up = [];
     for (const path of sources) {
       for (const target of importsOf(path)) {

@@ -13,11 +13,14 @@ from bathysphere.argument.map import (
     clean,
     live_nodes,
     live_relations,
+    refused_nodes,
     status_of,
 )
 
 MARKS = {"accepted": "accepted", "proposed": "not yet accepted", "refused": "refused"}
 ARGDOWN_SIGNS = {"supports": "+", "attacks": "-", "answers": "-"}
+REFUSED = "Refused by the person; do not bring it back as theirs:"
+MOST_REFUSALS = 20
 FORMAT = "bathysphere-argument-map"
 VERSION = 1
 
@@ -48,6 +51,15 @@ def outline(known: ArgumentMap) -> str:
         if node["id"] not in shown:
             show(node, "", ())
     return "\n".join(lines)
+
+
+def refusals(known: ArgumentMap) -> str:
+    """What the person refused, and why, for one who would put it forward again; '' for nothing."""
+    rows = [
+        f"- {node['kind']}: {node['text']}" + (f" (because: {why})" if why else "")
+        for node, why in refused_nodes(known)[:MOST_REFUSALS]
+    ]
+    return "\n".join([REFUSED, *rows]) if rows else ""
 
 
 def to_markdown(known: ArgumentMap, *, title: str = "Argument") -> str:

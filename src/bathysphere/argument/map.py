@@ -74,6 +74,8 @@ class Decision(TypedDict):
 
     status: Status
     revision: int
+    reason: NotRequired[str]
+    """Why, in the person's words."""
 
 
 class ArgumentMap(TypedDict):
@@ -152,7 +154,7 @@ def relate(known: ArgumentMap, origin: str, kind: RelationKind, target: str) -> 
     return merge(known, {"relations": {relation_id_of(relation): relation}})
 
 
-def decide(known: ArgumentMap, node_id: str, status: Status) -> ArgumentMap:
+def decide(known: ArgumentMap, node_id: str, status: Status, *, reason: str = "") -> ArgumentMap:
     """Write down what the person said of a node: nobody else may call this.
 
     Raises:
@@ -163,8 +165,10 @@ def decide(known: ArgumentMap, node_id: str, status: Status) -> ArgumentMap:
     if status not in STATUSES:
         raise ArgumentMapError(f"there is no status '{status}'")
     before = known["decisions"].get(node_id)
-    revision = before["revision"] + 1 if before else 1
-    return merge(known, {"decisions": {node_id: {"status": status, "revision": revision}}})
+    decision: Decision = {"status": status, "revision": before["revision"] + 1 if before else 1}
+    if reason.strip():
+        decision["reason"] = reason.strip()
+    return merge(known, {"decisions": {node_id: decision}})
 
 
 def standing(known: ArgumentMap, node_id: str) -> Node:
@@ -190,6 +194,13 @@ def live_nodes(known: ArgumentMap) -> list[Node]:
     """The nodes that were not refused, in a fixed order: by kind, then id."""
     live = [node for node in known["nodes"].values() if status_of(known, node["id"]) != "refused"]
     return sorted(live, key=lambda node: (KINDS.index(node["kind"]), node["id"]))
+
+
+def refused_nodes(known: ArgumentMap) -> list[tuple[Node, str]]:
+    """What the person refused, in a fixed order, with the reason where they gave one."""
+    gone = [node for node in known["nodes"].values() if status_of(known, node["id"]) == "refused"]
+    rows = sorted(gone, key=lambda node: (KINDS.index(node["kind"]), node["id"]))
+    return [(node, known["decisions"][node["id"]].get("reason", "")) for node in rows]
 
 
 def live_relations(known: ArgumentMap) -> list[Relation]:
@@ -238,7 +249,7 @@ def clean(data: Mapping[str, Any] | None) -> ArgumentMap:
         "nodes": {node["id"]: node for node in sorted(filter(None, nodes), key=_node_order)},
         "relations": {relation_id_of(r): r for r in relations if r},
         "decisions": {
-            key: {"status": value["status"], "revision": value["revision"]}
+            key: _decision(value)
             for key, value in (decisions if isinstance(decisions, Mapping) else {}).items()
             if isinstance(key, str) and _is_decision(value)
         },
@@ -290,14 +301,23 @@ def _is_decision(value: Any) -> bool:
     return type(value.get("revision")) is int
 
 
+def _decision(value: Mapping[str, Any]) -> Decision:
+    decision: Decision = {"status": value["status"], "revision": value["revision"]}
+    reason = value.get("reason")
+    if isinstance(reason, str) and reason:
+        decision["reason"] = reason[:MAX_TEXT]
+    return decision
+
+
 def _node_order(node: Node) -> tuple[int, str]:
     """Of two nodes with the same words the one with the better source counts."""
     rank = 2 if "file" in node["source"] else 1 if "said" in node["source"] else 0
     return rank, json.dumps(node, sort_keys=True)
 
 
-def _decision_order(decision: Decision) -> tuple[int, int]:
-    return decision["revision"], STATUSES.index(decision["status"])
+def _decision_order(decision: Decision) -> tuple[int, int, str]:
+    status = STATUSES.index(decision["status"])
+    return decision["revision"], status, decision.get("reason", "")
 
 
 def _unknown(known: ArgumentMap, node_id: str) -> ArgumentMapError:

@@ -108,7 +108,8 @@ def run(args: argparse.Namespace) -> int:
     from bathysphere.server.workspaces import StorageSettings, Workspaces
 
     models = ModelSettings.from_environment()
-    research = research_of(settings, models, ResearchSettings.from_environment())
+    how = ResearchSettings.from_environment()
+    research = research_of(settings, models, how)
     workspaces = Workspaces.open(StorageSettings.from_environment())
 
     def on_ready(ready: "Ready") -> None:
@@ -124,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
             payments=PaymentSettings.from_environment(),
             workspaces=workspaces,
             look_at_models=look_at(models),
+            fetch=how.fetch.rules(),
         )
     )
     print("Stopped.", file=sys.stderr)

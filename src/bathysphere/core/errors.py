@@ -6,6 +6,7 @@ BathysphereError
 ├── CallerError          the client can fix it: bad input, an unknown id
 │   └── NotAllowed         the client may not do it
 └── UpstreamError        neither can fix it now: a model, a mint or a store failed
+    └── StorageLost        where the run itself is kept cannot be reached; the run is tried again
 
 Each class has one stable `code`: the server turns it into a status, the command line into an exit
 code and the web app into a sentence. Nothing may match on the text of a message.
@@ -58,6 +59,13 @@ class UpstreamError(BathysphereError):
     """Neither side can fix it now: a model, a mint or a store failed."""
 
     code = "upstream_error"
+
+
+class StorageLost(UpstreamError):
+    """Where the run is kept cannot be reached: nothing a model or a tool could do about it."""
+
+    code = "storage_lost"
+    ends_run = True
 
 
 def missing_extra(feature: str, extra: str) -> ConfigError:

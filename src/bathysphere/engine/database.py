@@ -1,7 +1,7 @@
 """The one connection pool of a process, set up for what the engine does with it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,25 @@ from psycopg.errors import IdleInTransactionSessionTimeout
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
+from bathysphere.core.errors import StorageLost
+
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
 
 # The connection is gone; the next one may do. The second is how PostgreSQL parts with a process
 # that was stopped in the middle of a transaction.
 LOST = (OperationalError, IdleInTransactionSessionTimeout)
+
+
+@contextmanager
+def reachable() -> Iterator[None]:
+    """What a graph calls: a lost connection ends the attempt, and is no failure of a subagent."""
+    try:
+        yield
+    except LOST as error:
+        raise StorageLost("PostgreSQL cannot be reached", hint="the run is tried again") from error
+
+
 # A network that is gone without a word is noticed in seconds, not after the kernel's 15 minutes.
 _PATIENCE = {
     "connect_timeout": 10,

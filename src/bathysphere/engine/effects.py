@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from bathysphere.core.effects import Done, EffectKey, Fresh, Unknown
-from bathysphere.engine.database import Pool
+from bathysphere.engine.database import Pool, reachable
 from bathysphere.engine.errors import Superseded
 
 
@@ -33,17 +33,20 @@ class PostgresEffectLog:
 
         Not fenced: it did happen, and whoever took the run over must learn of it.
         """
-        async with self._pool.connection() as connection:
-            await connection.execute(_FINISH, {**self._values(key), "result": Jsonb(result)})
+        values = {**self._values(key), "result": Jsonb(result)}
+        with reachable():
+            async with self._pool.connection() as connection:
+                await connection.execute(_FINISH, values)
 
     async def forget(self, key: EffectKey) -> None:
         """Say that it did not happen, so that it may be begun again."""
         await self._run(_FORGET, key)
 
     async def _run(self, statement: str, key: EffectKey) -> dict[str, Any]:
-        async with self._pool.connection() as connection:
-            cursor = await connection.execute(statement.encode(), self._values(key))
-            row = await cursor.fetchone()
+        with reachable():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(statement.encode(), self._values(key))
+                row = await cursor.fetchone()
         if row is None:
             raise Superseded(f"run {self._fence['run']} was taken over")
         return row

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal, Protocol, Self
 from uuid import UUID
 
@@ -111,6 +112,10 @@ class EventLog(Protocol):
         """The id of the newest event, 0 when the log is empty."""
         ...
 
+    async def newest(self, thread_id: UUID, *, count: int) -> list[Entry]:
+        """The last events, the newest first."""
+        ...
+
     def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
         """All that is held after an id, then what comes, without end, as it came."""
         ...
@@ -168,6 +173,11 @@ class MemoryEventLog(EventLog):
         """The id of the newest event, 0 when the log is empty."""
         thread = self._threads.get(thread_id)
         return thread.last if thread is not None and thread.entries else 0
+
+    async def newest(self, thread_id: UUID, *, count: int) -> list[Entry]:
+        """The last events, the newest first."""
+        thread = self._threads.get(thread_id)
+        return list(islice(reversed(thread.entries), count)) if thread is not None else []
 
     async def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
         """All that is held after an id, then what comes, without end, as it came."""

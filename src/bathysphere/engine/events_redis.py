@@ -108,9 +108,14 @@ class RedisEventLog(EventLog):
 
     async def last_id(self, thread_id: UUID) -> int:
         """The id of the newest event, 0 when the log is empty."""
+        newest = await self.newest(thread_id, count=1)
+        return newest[0].id if newest else 0
+
+    async def newest(self, thread_id: UUID, *, count: int) -> list[Entry]:
+        """The last events, the newest first."""
         with _upstream():
-            newest: Any = await self._redis.xrevrange(_stream(thread_id), count=1)
-        return _number(newest[0][0]) if newest else 0
+            rows: Any = await self._redis.xrevrange(_stream(thread_id), count=count)
+        return _entries(rows)
 
     async def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
         """All that is held after an id, then what comes, without end, as it came."""
@@ -167,7 +172,7 @@ class RedisEventLog(EventLog):
         start = position
         while True:
             rows: Any = await self._redis.xrange(_stream(thread_id), f"({start}-0", count=1000)
-            entries += [Entry(_number(row), fields[b"e"]) for row, fields in rows]
+            entries += _entries(rows)
             if len(rows) < 1000:
                 break
             start = entries[-1].id
@@ -283,8 +288,8 @@ def _channel(thread_id: UUID) -> str:
     return f"bathysphere:events:{thread_id}"
 
 
-def _number(stream_id: bytes) -> int:
-    return int(stream_id.split(b"-", 1)[0])
+def _entries(rows: Any) -> list[Entry]:
+    return [Entry(int(row.split(b"-", 1)[0]), fields[b"e"]) for row, fields in rows]
 
 
 def _batch(data: bytes) -> list[Entry]:

@@ -19,16 +19,17 @@ from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
+    CheckpointTuple,
     get_serializable_checkpoint_metadata,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
-from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 from typing_extensions import override
 
-from bathysphere.engine.database import Pool
+from bathysphere.core.errors import StorageLost
+from bathysphere.engine.database import Pool, reachable
 from bathysphere.engine.errors import Superseded
 
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds between tries when PostgreSQL is away
@@ -44,6 +45,11 @@ class FencedSaver(AsyncPostgresSaver):
         self._pool = pool
         self._run_id = run_id
         self._token = token
+
+    @override
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        with reachable():
+            return await super().aget_tuple(config)
 
     @override
     async def aput(
@@ -116,10 +122,12 @@ class FencedSaver(AsyncPostgresSaver):
         fence = {"run": self._run_id, "token": self._token}
         for pause in (*_PAUSES, None):
             try:
-                async with self._pool.connection() as connection:
-                    cursor = await connection.execute(statement, {**values, **fence}, binary=True)
-                    passed = await cursor.fetchone()
-            except OperationalError:
+                with reachable():
+                    async with self._pool.connection() as connection:
+                        filled = {**values, **fence}
+                        cursor = await connection.execute(statement, filled, binary=True)
+                        passed = await cursor.fetchone()
+            except StorageLost:
                 # Writing the same again changes nothing, so a lost connection is no lost step.
                 if pause is None:
                     raise

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from bathysphere.core.payments import Bill, Owed, Paid, Purse
-from bathysphere.engine.database import Pool
+from bathysphere.engine.database import Pool, reachable
 from bathysphere.engine.errors import Superseded
 
 
@@ -31,22 +31,25 @@ class FencedPurse:
         Raises:
             Superseded: Another attempt has the run; it will charge for the step if it gets there.
         """
-        async with self._pool.connection() as connection:
-            cursor = await connection.execute(
-                "SELECT 1 FROM engine.runs WHERE run_id = %s AND token = %s",
-                (self._run_id, self._token),
-            )
-            if await cursor.fetchone() is None:
-                raise Superseded(f"run {self._run_id} was taken over")
-        return await self._purse.charge(key, amount)
+        with reachable():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(
+                    "SELECT 1 FROM engine.runs WHERE run_id = %s AND token = %s",
+                    (self._run_id, self._token),
+                )
+                if await cursor.fetchone() is None:
+                    raise Superseded(f"run {self._run_id} was taken over")
+            return await self._purse.charge(key, amount)
 
     async def complete(self, key: str, amount: int, answer: bytes) -> Paid | Owed:
         """Keep the answer. Not fenced: it was given, and whoever took the run over may use it."""
-        return await self._purse.complete(key, amount, answer)
+        with reachable():
+            return await self._purse.complete(key, amount, answer)
 
     async def void(self, key: str) -> None:
         """The call failed: give the charge back."""
-        await self._purse.void(key)
+        with reachable():
+            await self._purse.void(key)
 
     async def keep(self, key: str) -> None:
         """The call was cancelled under way. It stands where the person asked for that.
@@ -54,18 +57,21 @@ class FencedPurse:
         Where a worker leaves, or another call of the step waits for the person, the call is made
         again later, under the charge that it has.
         """
-        async with self._pool.connection() as connection:
-            cursor = await connection.execute(
-                "SELECT 1 FROM engine.runs WHERE run_id = %s AND cancel IS NOT NULL",
-                (self._run_id,),
-            )
-            if await cursor.fetchone() is not None:
-                await self._purse.keep(key)
+        with reachable():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(
+                    "SELECT 1 FROM engine.runs WHERE run_id = %s AND cancel IS NOT NULL",
+                    (self._run_id,),
+                )
+                if await cursor.fetchone() is not None:
+                    await self._purse.keep(key)
 
     async def deposit(self, token: str) -> int:
         """Take a token in; what it added."""
-        return await self._purse.deposit(token)
+        with reachable():
+            return await self._purse.deposit(token)
 
     async def bill(self, needed: int) -> Bill:
         """How to pay so that `needed` is there."""
-        return await self._purse.bill(needed)
+        with reachable():
+            return await self._purse.bill(needed)

@@ -10,7 +10,6 @@ file), reject with a reason.
 """
 
 import asyncio
-import difflib
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field
 
 from bathysphere.backends.object_store.expecting import ABSENT, expecting
 from bathysphere.core.errors import BathysphereError
-from bathysphere.tenancy.changes import MAX_KEPT_BYTES, Action, Change, ChangeLog
+from bathysphere.tenancy.changes import MAX_KEPT_BYTES, Action, Change, ChangeLog, difference
 from bathysphere.tenancy.paths import canonical
 
 ToolResult = ToolMessage | Command[Any]
@@ -41,7 +40,6 @@ RESTLESS = "{path} changed each time the person had approved. Nothing was change
 LANDED = "The change of {path} that the person approved was made."
 EDITED = "The person changed your call before approving it. Executed instead: {args}\n\n"
 NO_FILE = "Error: there is no such file. A folder is removed file by file."
-MAX_DIFF = 20_000
 MAX_ROUNDS = 10
 
 ACTIONS: dict[str, Action] = {"write_file": "write", "edit_file": "edit", "delete": "delete"}
@@ -172,7 +170,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         if isinstance(after, str) and not _is_answered(round_):
             return _message(request, after)  # it cannot be done: nobody is bothered with it
         shown = None if isinstance(after, str) else after
-        decision = _decided(_question(request, path, seen, shown))
+        decision = _decided(_question(request, path, seen, shown, is_again=round_ > 0))
         if isinstance(decision, Reject):
             reason = f": {decision.message}" if decision.message else ""
             return _message(request, REJECTED.format(name=call["name"], path=path, reason=reason))
@@ -249,10 +247,10 @@ class _Asked:
 
 
 def _question(
-    request: ToolCallRequest, path: str, seen: _Seen, after: bytes | None
+    request: ToolCallRequest, path: str, seen: _Seen, after: bytes | None, *, is_again: bool
 ) -> dict[str, Any]:
     call = request.tool_call
-    diff = _diff(path, seen.data, after)
+    diff = difference(path, seen.data, after)
     return {
         "type": "tool_approval",
         "tool_call_id": call["id"],
@@ -262,6 +260,7 @@ def _question(
         "path": path,
         "version": seen.version,
         "diff": diff,
+        "again": is_again,
         "bound": {"version": seen.version, "result": _digest(after)},
     }
 
@@ -294,17 +293,6 @@ def _after(name: str, args: Mapping[str, Any], before: bytes | None) -> bytes | 
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     replaced = perform_string_replacement(text, old, new, bool(args.get("replace_all")))
     return replaced if isinstance(replaced, str) else replaced[0].encode("utf-8", "replace")
-
-
-def _diff(path: str, before: bytes | None, after: bytes | None) -> str:
-    try:
-        texts = [(data or b"").decode().splitlines(keepends=True) for data in (before, after)]
-    except UnicodeDecodeError:
-        return f"{path}: {len(before or b'')} bytes become {len(after or b'')}"
-    old, new = (path if data is not None else "/dev/null" for data in (before, after))
-    lines = difflib.unified_diff(texts[0], texts[1], old, new)
-    diff = "".join(line if line.endswith("\n") else line + "\n" for line in lines)
-    return diff if len(diff) <= MAX_DIFF else diff[:MAX_DIFF] + "\n[the difference is longer]\n"
 
 
 def _digest(data: bytes | None) -> str:

@@ -163,6 +163,8 @@ async def _pay(purse: Purse, key: str, amount: int) -> Paid:
             try:
                 await purse.deposit(answer.token)
             except (CallerError, UpstreamError) as refusal:
+                if refusal.ends_run:
+                    raise
                 error = {"code": refusal.code, "message": refusal.message}
         elif answer.action == "decline":
             raise Declined("the person did not pay for the next step")

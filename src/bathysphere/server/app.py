@@ -9,12 +9,14 @@ from starlette.routing import BaseRoute, Route
 from bathysphere.server import errors
 from bathysphere.server.identity import Identify, once
 from bathysphere.server.models import Look
+from bathysphere.server.pages import Pages
 from bathysphere.server.research import Desk
 from bathysphere.server.routes import (
     agent,
     assistants,
     model,
     models,
+    pages,
     payments,
     protocol,
     research,
@@ -24,6 +26,7 @@ from bathysphere.server.routes import (
     store,
     system,
     threads,
+    verifier,
     workspaces,
 )
 from bathysphere.server.services import Services
@@ -31,6 +34,7 @@ from bathysphere.server.static_files import StaticFiles
 
 ROUTERS = (
     system.router,
+    verifier.router,
     assistants.router,
     models.router,
     threads.router,
@@ -44,6 +48,7 @@ ROUTERS = (
     agent.router,
     research.router,
     model.router,
+    pages.router,
 )
 
 
@@ -54,6 +59,7 @@ def create_app(
     heartbeat_seconds: float = 10.0,
     desk: Desk | None = None,
     look_at_models: Look | None = None,
+    page_fetcher: Pages | None = None,
 ) -> FastAPI:
     """The HTTP face of an API process.
 
@@ -63,6 +69,7 @@ def create_app(
         heartbeat_seconds: How long a stream may be silent before it carries a comment.
         desk: What hands out research reports and loads the model, where this process does.
         look_at_models: Tells which models answer here; nothing is told without it.
+        page_fetcher: Fetches pages for people, where this process does.
     """
     app = describe_app()
     app.state.services = services
@@ -70,6 +77,7 @@ def create_app(
     app.state.heartbeat_seconds = heartbeat_seconds
     app.state.desk = desk
     app.state.look_at_models = look_at_models
+    app.state.pages = page_fetcher
     app.router.default = StaticFiles(app.router.default, routes=_first_segments())
     return app
 

@@ -7,6 +7,7 @@ from fastapi import Depends, Path, Request
 
 from bathysphere.engine.records import Owner
 from bathysphere.server.errors import NotSupported
+from bathysphere.server.pages import Pages
 from bathysphere.server.research import Desk
 from bathysphere.server.services import Services
 
@@ -34,8 +35,16 @@ async def _desk(request: Request) -> Desk:
     return desk
 
 
+async def _pages(request: Request) -> Pages:
+    pages: Pages | None = request.app.state.pages
+    if pages is None:
+        raise NotSupported("this process fetches no pages")
+    return pages
+
+
 ServicesDep = Annotated[Services, Depends(_services)]
 DeskDep = Annotated[Desk, Depends(_desk)]
+PagesDep = Annotated[Pages, Depends(_pages)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
 Heartbeat = Annotated[float, Depends(_heartbeat)]
 ThreadId = Annotated[UUID, Path(description="The thread.")]

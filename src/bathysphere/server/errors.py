@@ -42,6 +42,8 @@ STATUSES = {
     "change_not_found": 404,
     "cannot_undo": 409,
     "quota_exceeded": 429,
+    "too_many_pages": 429,
+    "fetch_failed": 422,
     "report_not_found": 404,
     "unknown_snapshot": 404,
     "thread_busy": 409,

@@ -33,12 +33,14 @@ from bathysphere.server.models import Look
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import TracedRuns
+from bathysphere.server.pages import Pages
 from bathysphere.server.parts import Instruments, redis_of, tracing_of, worker_of
 from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.research import Desk
 from bathysphere.server.services import Services, open_services
 from bathysphere.server.settings import ServerSettings
 from bathysphere.server.workspaces import Workspaces
+from bathysphere.tools.fetch import FetchRules
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +66,7 @@ async def serve(
     workspaces: Workspaces | None = None,
     desk: Desk | None = None,
     look_at_models: Look | None = None,
+    fetch: FetchRules | None = None,
 ) -> None:
     """Answer until a signal comes; with `works` also do the runs."""
     settings = _calling_the_mint(settings, payments)
@@ -76,7 +79,13 @@ async def serve(
             stack, settings, database, graphs, payments=payments, workspaces=workspaces
         )
         app = await _app(
-            stack, settings, services, instruments, desk=desk, look_at_models=look_at_models
+            stack,
+            settings,
+            services,
+            instruments,
+            desk=desk,
+            look_at_models=look_at_models,
+            fetch=fetch,
         )
         front = listener(
             app,
@@ -281,6 +290,7 @@ async def _app(
     *,
     desk: Desk | None,
     look_at_models: Look | None,
+    fetch: FetchRules | None,
 ) -> ASGIApp:
     http = await stack.enter_async_context(httpx.AsyncClient(timeout=5))
     identify = identify_by(settings, pool=services.pool, http=http, clock=services.clock)
@@ -293,7 +303,13 @@ async def _app(
         clock=services.clock,
         buckets=await _buckets(stack, settings, services),
     )
-    app = create_app(services=services, identify=identify, desk=desk, look_at_models=look_at_models)
+    app = create_app(
+        services=services,
+        identify=identify,
+        desk=desk,
+        look_at_models=look_at_models,
+        page_fetcher=Pages(fetch, clock=services.clock) if fetch is not None else None,
+    )
     return wrap(app, edge)
 
 

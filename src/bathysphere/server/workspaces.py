@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from deepagents.backends.protocol import FileInfo
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -20,6 +21,7 @@ from bathysphere.core.errors import CallerError, ConfigError, UpstreamError
 from bathysphere.engine.file_changes import FileChanges, RecordedChange
 from bathysphere.engine.records import Owner
 from bathysphere.middleware.workspace import RunRoot
+from bathysphere.tenancy.changes import difference
 from bathysphere.tenancy.directory import Directory, Identity, Tenant
 from bathysphere.tenancy.root import Root
 
@@ -145,16 +147,12 @@ async def undo(
     """
     files = workspaces.files(owner, workspace)
     change = await changes.get(owner, workspace, change_id)
-    if change.undone_by is not None:
-        raise CannotUndo("this change was undone already")
-    if change.before is None and change.before_version != ABSENT:
-        raise CannotUndo("what the file held before was too large to be kept")
     now = await asyncio.to_thread(files.seen, change.path)
-    token = now[0] if now else ABSENT
+    _refuse_undo(change, now)
     with expecting(change.path, change.after_version or ABSENT) as expected:
         error = await asyncio.to_thread(_put_back, files, change)
-    if expected.was_refused or token != (change.after_version or ABSENT):
-        raise CannotUndo("the file was changed since", hint="undo the newer change first")
+    if expected.was_refused:
+        raise _changed_since()
     if error is not None:
         raise UpstreamError(error)
     after = await asyncio.to_thread(files.seen, change.path)
@@ -164,6 +162,38 @@ async def undo(
         before=now[1] if now else None,
         after_version=after[0] if after else ABSENT,
     )
+
+
+async def undoing(
+    workspaces: Workspaces, changes: FileChanges, owner: Owner, workspace: str, change_id: int
+) -> dict[str, Any]:
+    """A change, and what undoing it now would do to the file, or why it cannot be undone.
+
+    Raises:
+        ChangeNotFound: There is no such change in this workspace.
+    """
+    files = workspaces.files(owner, workspace)
+    change = await changes.get(owner, workspace, change_id)
+    now = await asyncio.to_thread(files.seen, change.path)
+    try:
+        _refuse_undo(change, now)
+    except CannotUndo as error:
+        return {**change_json(change), "diff": None, "refusal": str(error)}
+    diff = difference(change.path, now[1] if now else None, change.before)
+    return {**change_json(change), "diff": diff, "refusal": None}
+
+
+def _refuse_undo(change: RecordedChange, now: tuple[str, bytes] | None) -> None:
+    if change.undone_by is not None:
+        raise CannotUndo("this change was undone already")
+    if change.before is None and change.before_version != ABSENT:
+        raise CannotUndo("what the file held before was too large to be kept")
+    if (now[0] if now else ABSENT) != (change.after_version or ABSENT):
+        raise _changed_since()
+
+
+def _changed_since() -> CannotUndo:
+    return CannotUndo("the file was changed since", hint="undo the newer change first")
 
 
 def _put_back(files: ObjectStoreBackend, change: RecordedChange) -> str | None:
@@ -188,6 +218,18 @@ def change_json(change: RecordedChange) -> dict[str, Any]:
         "undone_by": change.undone_by,
         "at": change.finished_at.isoformat() if change.finished_at else None,
     }
+
+
+def page(entries: list[FileInfo], *, after: str, limit: int) -> tuple[list[FileInfo], str | None]:
+    """Some entries, folders first, and after which the next page begins; None: no more."""
+    rest = [e for e in entries if not after or _place(e["path"]) > _place(after)]
+    rest.sort(key=lambda entry: _place(entry["path"]))
+    shown = rest[:limit]
+    return shown, shown[-1]["path"] if len(rest) > limit else None
+
+
+def _place(path: str) -> tuple[bool, str]:
+    return not path.endswith("/"), path
 
 
 def _secret(value: SecretStr | None) -> str | None:

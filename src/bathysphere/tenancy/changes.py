@@ -4,12 +4,15 @@ A change is written down before it is made, with what the file held, and finishe
 was begun and never finished may have happened; the version the file has says which.
 """
 
+import difflib
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Action = Literal["write", "edit", "delete", "undo"]
 MAX_KEPT_BYTES = 8 << 20
 """The largest file whose earlier content is kept; a larger one cannot be undone."""
+MAX_DIFFERENCE = 20_000
+CUT = "[the difference is longer]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,3 +44,15 @@ class ChangeLog(Protocol):
     async def drop(self, call: str) -> None:
         """It was not made."""
         ...
+
+
+def difference(path: str, before: bytes | None, after: bytes | None) -> str:
+    """What becomes of a file, as the person reads it: a unified diff, or the sizes of bytes."""
+    try:
+        texts = [(data or b"").decode().splitlines(keepends=True) for data in (before, after)]
+    except UnicodeDecodeError:
+        return f"{path}: {len(before or b'')} bytes become {len(after or b'')}"
+    old, new = (path if data is not None else "/dev/null" for data in (before, after))
+    lines = difflib.unified_diff(texts[0], texts[1], old, new)
+    diff = "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+    return diff if len(diff) <= MAX_DIFFERENCE else f"{diff[:MAX_DIFFERENCE]}\n{CUT}\n"

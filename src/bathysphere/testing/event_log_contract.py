@@ -36,6 +36,15 @@ class EventLogContract:
         """Zero means: nothing yet."""
         assert await log.last_id(uuid4()) == 0
 
+    async def test_the_newest_come_first(self, log: EventLog) -> None:
+        """As many as were asked for, or as there are."""
+        thread = uuid4()
+        last = await log.append(thread, [b"1", b"2", b"3"])
+        newest = await log.newest(thread, count=2)
+        assert [(entry.id, entry.body) for entry in newest] == [(last, b"3"), (last - 1, b"2")]
+        assert len(await log.newest(thread, count=9)) == 3
+        assert await log.newest(uuid4(), count=9) == []
+
     async def test_a_reader_goes_on_after_the_id_it_saw(self, log: EventLog) -> None:
         """The event itself is not repeated."""
         thread = uuid4()

@@ -149,10 +149,13 @@ export const behaviours = {
   },
   "a partial answer is kept, not asked again, and used with the rest": async () => {
     const { threadId } = await started("chat", human("ask two"));
-    const found = data(await ended(threadId), "input.requested");
-    const [first, second] = found.map((d) => d.interrupt_id);
+    const asked = (await ended(threadId)).filter((event) => event.method === "input.requested");
+    const [first, second] = asked.map((event) => event.params.data.interrupt_id);
     const kept = await command(threadId, "input.respond", { interrupt_id: first, response: "a", namespace: [] });
     assert.deepEqual(kept.result.waiting_for, [second]);
+    // A client drops what it reads after the answer and takes for history: not what is still open.
+    assert.ok(kept.meta.applied_through_seq >= asked[0].seq);
+    assert.ok(kept.meta.applied_through_seq < asked[1].seq);
     const state = await newClient().threads.getState(threadId);
     assert.deepEqual(state.tasks.flatMap((t) => t.interrupts.map((i) => i.id)), [second]);
     await command(threadId, "input.respond", { interrupt_id: second, response: "b", namespace: [] });

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from rigging import Rig, rigged, tell
 
 COUNT = int(os.environ.get("WEB_COUNT", "1"))
-STORY_SECONDS = 90
+STORY_SECONDS = 150
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -38,9 +38,14 @@ Tell = Callable[..., dict[str, object]]
 def story(rig: Rig) -> Tell:
     """Plays a script to the server's model and tells a story in the browser; gives its figures."""
 
-    def told(name: str, script: list[object] | None = None) -> dict[str, object]:
+    def told(
+        name: str,
+        script: list[object] | None = None,
+        *arguments: str,
+        seconds: float = STORY_SECONDS,
+    ) -> dict[str, object]:
         rig.model.play(script or [])
-        printed = tell(rig, name, seconds=STORY_SECONDS)
+        printed = tell(rig, name, *arguments, seconds=seconds)
         if script is not None:
             rig.model.assert_done()
         last = printed.strip().splitlines()[-1:] or ["{}"]

@@ -4,10 +4,13 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from types import MappingProxyType
 
 import psycopg
 
@@ -32,7 +35,38 @@ def own_database() -> Iterator[str]:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def environment(model: ModelServer) -> dict[str, str]:
+PAGE = b"""<html><head><title>The reef</title></head><body><nav>Home</nav><article><h1>The reef</h1>
+<p>The reef is old, and it holds: so say all who have seen it from below.</p><p>Fish are many there,
+and nobody has counted them in the forty years since the first dive.</p></article></body></html>"""
+
+
+class Site(BaseHTTPRequestHandler):
+    """A page of the web, which the server knows as site.example."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/reef" else 404)
+        self.send_header("content-type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(PAGE)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def site() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    serving = Thread(target=server.serve_forever)
+    serving.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        serving.join()
+
+
+def environment(model: ModelServer, site: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("BATHYSPHERE_", "OPENAI"))}
     return {
         **kept,
@@ -40,7 +74,10 @@ def environment(model: ModelServer) -> dict[str, str]:
         "BATHYSPHERE_MODEL_OPENAI_URL": model.openai_base_url,
         "BATHYSPHERE_MODEL_RETRIES": "0",
         "BATHYSPHERE_RUN_ATTEMPTS": "1",
+        "BATHYSPHERE_RESEARCH_WHERE": "sample",
+        "BATHYSPHERE_RESEARCH_SIGNING_KEY": "5a" * 32,
         "OPENAI_API_KEY": "none",
+        "BATHYSPHERE_FETCH_PINNED_HOSTS": f"site.example={site}",
     }
 
 
@@ -79,33 +116,47 @@ class Rig:
     browser: str
     model: ModelServer
     log: Path
+    database: str
+    told: dict[str, str]
+    """What stories are told besides: names in their environment."""
 
 
 @contextmanager
-def rigged(folder: Path) -> Iterator[Rig]:
-    """Everything, started and stopped together."""
+def rigged(
+    folder: Path,
+    more: Mapping[str, str] = MappingProxyType({}),
+    told: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Rig]:
+    """Everything, started and stopped together; `more` is for the server's environment."""
     index = ROOT / "src" / "bathysphere" / "server" / "static" / "index.html"
     assert index.is_file(), "the browser app is not built: make web"
-    with own_database() as database, ModelServer() as model:
+    with own_database() as database, ModelServer() as model, site() as place:
         where = ["--port", "0", "--database-url", database, "--redis-url", REDIS]
         command = [sys.executable, "-W", "ignore", str(HERE / "serving.py"), *where]
         log = folder / "serve.log"
         browser = ["node", str(WEB / "stories" / "browser.mjs")]
         with (
-            process(command, environment(model), log) as first,
+            process(command, {**environment(model, place), **more}, log) as first,
             process(browser, dict(os.environ), folder / "browser.log") as endpoint,
         ):
             words = [word for word in first.split() if word.startswith("http")]
             assert words, log.read_text()
             assert endpoint.startswith("ws://"), (folder / "browser.log").read_text()
-            yield Rig(url=words[0], browser=endpoint, model=model, log=log)
+            yield Rig(
+                url=words[0],
+                browser=endpoint,
+                model=model,
+                log=log,
+                database=database,
+                told=dict(told),
+            )
 
 
 def tell(rig: Rig, name: str, *arguments: str, seconds: float) -> str:
     """Run a story; what it printed."""
     done = subprocess.run(
         ["node", str(WEB / "stories" / f"{name}.mjs"), *arguments],
-        env={**os.environ, "STORY_URL": rig.url, "STORY_BROWSER": rig.browser},
+        env={**os.environ, "STORY_URL": rig.url, "STORY_BROWSER": rig.browser, **rig.told},
         capture_output=True,
         text=True,
         timeout=seconds,

@@ -1,5 +1,6 @@
 """Pictures of each view, light and dark, on a desk and a phone: `make screenshots`."""
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -7,8 +8,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from rigging import ROOT, rigged, tell
+from test_files_stories import LOOKED_AT
+from test_research_stories import FROM_QUESTION_TO_PROOF
+from test_tutor_stories import ARGUED, SEMINAR, TOLD
+from test_wallet_stories import COUNTED, paying
+from tutor_scripts import backup
 
 from bathysphere.testing import calls, says, together
+from bathysphere.testing.mint import LocalMint
 
 FOLDER = ROOT / "docs" / "screenshots"
 ANSWER = """Both helpers are back. They meet in one question: **what do you count as a cost?**
@@ -85,6 +92,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, rigged(Path(folder)) as rig:
         rig.model.play(SCRIPT)
         sys.stdout.write(tell(rig, "screenshots", str(FOLDER), seconds=300))
+        os.environ["STORY_PICTURES"] = str(FOLDER)
+        rig.model.play(FROM_QUESTION_TO_PROOF)
+        tell(rig, "research", folder, seconds=300)
+        kept = Path(folder) / "backup.json"
+        kept.write_text(backup(), encoding="utf-8")
+        rig.model.play([*ARGUED, *TOLD, *SEMINAR])
+        tell(rig, "tutor", str(kept), seconds=300)
+        rig.model.play(LOOKED_AT)
+        tell(rig, "files_everywhere", seconds=300)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalMint(seed="a mint for the pictures", fee_ppk=100) as mint,
+        rigged(Path(folder), paying(mint), {"STORY_MINT": mint.url}) as rig,
+    ):
+        rig.model.play(COUNTED)
+        tell(rig, "wallet_views", seconds=300)
 
 
 if __name__ == "__main__":

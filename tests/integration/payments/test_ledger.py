@@ -264,6 +264,25 @@ async def test_what_was_taken_back_after_the_locktime_is_booked_as_a_loss(rig: R
     assert (await rig.accounts.current("one", payer=ALICE)).status == "closed"
 
 
+async def test_an_account_without_money_is_closed_at_once(rig: Rig):
+    await rig.open("one")
+    await rig.accounts.begin_close("one", payer=ALICE)
+    assert await rig.settle() == 0
+    assert (await rig.accounts.current("one", payer=ALICE)).status == "closed"
+
+
+async def test_attempts_are_counted_so_that_they_can_end(rig: Rig):
+    session = await rig.funded("one", 20)
+    await rig.accounts.begin_close("one", payer=ALICE)
+    await rig.settling.freeze(session.session_id, prepare)
+    for attempt in (1, 2, 3):
+        (swap,) = await rig.settling.take(limit=9)
+        assert swap.attempt == attempt
+        assert await rig.settling.supersede(swap, prepare, "keyset gone") is True
+        assert await rig.settling.supersede(swap, prepare, "keyset gone") is False
+    assert await rig.violations() == []
+
+
 async def test_a_stuck_swap_is_counted_and_can_still_end_well(rig: Rig):
     await rig.funded("one", 99)
     session = await rig.accounts.begin_close("one", payer=ALICE)

@@ -80,6 +80,8 @@ async def test_an_approval_is_for_the_version_that_was_shown(town):
     again = await approve(town, ADA, asked, bound=forged)  # the server's word counts, not ours
     assert again["status"] == "interrupted"
     assert "+dive slowly, said somebody else" in again["interrupts"][0]["value"]["diff"]
+    firsts = [said["interrupts"][0]["value"]["again"] for said in (asked, again)]
+    assert firsts == [False, True]  # the question says that it comes a second time
     assert town.text("acme/board/plan.md") == "dive, said somebody else\n"
     done = await approve(town, ADA, again)
     assert done["status"] == "success"
@@ -104,6 +106,44 @@ async def test_a_change_is_undone_from_what_was_there_before(town):
     record = (await town.call(ADA, "GET", place)).json()["changes"]
     assert record[0]["undoes"] == edited["change_id"]
     assert next(c for c in record if c["change_id"] == edited["change_id"])["undone_by"]
+
+
+async def test_what_an_undo_would_do_is_shown_before_it_is_done(town):
+    town.bucket.put("acme/board/shown.md", b"first\n")
+    edit = do("edit_file", file_path="/shown.md", old_string="first", new_string="second")
+    await approve(town, ADA, await town.ask(ADA, edit, workspace="board"))
+    place = "/workspaces/board/changes"
+    [newest, *_] = (await town.call(ADA, "GET", place)).json()["changes"]
+    one = f"{place}/{newest['change_id']}"
+    shown = (await town.call(ADA, "GET", one)).json()
+    assert shown["diff"].splitlines()[2:] == ["@@ -1 +1 @@", "-second", "+first"]
+    assert (shown["refusal"], shown["change_id"]) == (None, newest["change_id"])
+    town.bucket.put("acme/board/shown.md", b"third\n")
+    refused = (await town.call(ADA, "GET", one)).json()
+    assert (refused["diff"], "changed since" in refused["refusal"]) == (None, True)
+    assert (await town.call(BOB, "GET", one)).status_code == 403
+    assert (await town.call(EVE, "GET", one)).status_code == 403
+
+
+async def test_a_folder_is_read_page_by_page_and_a_file_says_its_version(town):
+    for name in ("a.md", "b/deep.md", "c.md", "d.md"):
+        town.bucket.put(f"acme/board/pages/{name}", b"one\ntwo\n")
+    place, seen, after = "/workspaces/board/files", [], ""
+    while after is not None:
+        query = {"path": "/pages", "limit": 3, "after": after}
+        found = (await town.call(ADA, "GET", place, params=query)).json()
+        seen.append([entry["path"] for entry in found["entries"]])
+        after = found["next"]
+    assert seen == [["/pages/b/", "/pages/a.md", "/pages/c.md"], ["/pages/d.md"]]
+    file = await town.call(
+        ADA, "GET", "/workspaces/board/file", params={"path": "/pages/a.md", "limit": 1}
+    )
+    body = file.json()
+    head = town.bucket.head("acme/board/pages/a.md")
+    assert (body["version"], body["size"]) == (head.version.token, 8)
+    assert (body["file"]["content"], body["next_offset"]) == ("one\n", 1)
+    me = (await town.call(ADA, "GET", "/workspaces")).json()
+    assert (me["tenant"], me["user"]) == ("acme", "ada")
 
 
 async def test_what_changed_since_is_not_undone(town):

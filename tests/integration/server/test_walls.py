@@ -107,6 +107,7 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/workspaces/{workspace}/files"): {"params": {"path": "/"}},
     ("GET", "/workspaces/{workspace}/file"): {"params": {"path": "/secret.md"}},
     ("GET", "/workspaces/{workspace}/changes"): {},
+    ("GET", "/workspaces/{workspace}/changes/{change_id}"): {},
     ("POST", "/workspaces/{workspace}/changes/{change_id}/undo"): {},
     ("POST", "/api/agent"): {"json": {"thread_id": "{thread_id}", "messages": []}},
 }
@@ -128,6 +129,7 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
 OPEN = {
     ("GET", "/ok"),
     ("GET", "/info"),
+    ("GET", "/verify"),
     ("GET", "/models"),
     ("GET", "/payments"),
     ("POST", "/assistants/search"),
@@ -143,6 +145,7 @@ OPEN = {
     ("PUT", "/store/items"),
     ("GET", "/api/model/load"),
     ("POST", "/api/model/load"),
+    ("POST", "/api/pages"),
 }
 
 

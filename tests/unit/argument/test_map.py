@@ -18,6 +18,7 @@ from bathysphere.argument.map import (
     live_relations,
     merge,
     node_id_of,
+    refused_nodes,
     relate,
     status_of,
 )
@@ -93,6 +94,17 @@ def test_the_person_can_think_again():
         decide(known, ids["a"], "maybe")
     with pytest.raises(ArgumentMapError, match="no node"):
         decide(known, "claim-00000000", "accepted")
+
+
+def test_a_decision_keeps_its_reason_until_the_next_one():
+    known, ids = build_map(("claim", "a"))
+    known = decide(known, ids["a"], "refused", reason=" Too broad. ")
+    assert [(node["id"], why) for node, why in refused_nodes(known)] == [(ids["a"], "Too broad.")]
+    assert merge(known, {"decisions": {ids["a"]: {"status": "refused", "revision": 1}}}) == known
+    known = decide(known, ids["a"], "refused")
+    assert [why for _, why in refused_nodes(known)] == [""]
+    odd = {"decisions": {ids["a"]: {"status": "refused", "revision": 3, "reason": 7}}}
+    assert merge(known, odd)["decisions"][ids["a"]] == {"status": "refused", "revision": 3}
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """The argument map in an agent: who may put what on it, and whose word counts."""
 
 import asyncio
+import contextlib
 import hashlib
 
 import pytest
+from jsonschema import Draft202012Validator
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import ValidationError
 
 from bathysphere.argument.map import node_id_of, status_of
+from bathysphere.argument.review import decisions_on
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
 from bathysphere.middleware.argument_map import NOT_SAID, ArgumentMapMiddleware
@@ -158,6 +161,26 @@ async def test_a_decision_that_was_not_asked_for_is_refused_and_can_be_given_aga
     assert status_of(state["argument_map"], CLAIM) == "refused"
 
 
+@pytest.mark.parametrize(
+    ("answer", "fits"),
+    [
+        ({"selected": ["accept:claim-0", "refuse:claim-1"]}, True),
+        ({"freeform": "Neither, yet."}, True),
+        ({"selected": [], "freeform": " "}, False),
+        ({"selected": ["accept:claim-0", "refuse:claim-0"]}, False),
+        ({"selected": ["accept:claim-0", "accept:claim-0"]}, False),
+        ({"selected": ["accept:claim-2"]}, False),
+        ({}, False),
+        ({"selected": ["accept:claim-0"], "more": 1}, False),
+    ],
+)
+def test_the_schema_that_the_server_checks_by_is_as_strict_as_the_model(answer, fits):
+    decisions = decisions_on(["claim-0", "claim-1"])
+    assert Draft202012Validator(decisions.model_json_schema()).is_valid(answer) is fits
+    with contextlib.nullcontext() if fits else pytest.raises(ValidationError):
+        decisions.model_validate(answer)
+
+
 async def test_a_client_with_a_map_of_its_own_writes_the_decision_into_the_state():
     graph, _ = agent(claim(), says("Good."))
     await say(graph)
@@ -166,6 +189,19 @@ async def test_a_client_with_a_map_of_its_own_writes_the_decision_into_the_state
     state = (await graph.aget_state(THREAD)).values
     assert status_of(state["argument_map"], CLAIM) == "accepted"
     assert state["argument_map"]["nodes"][CLAIM]["text"] == "Money is trust."
+
+
+async def test_the_agent_is_told_what_was_refused_and_why():
+    graph, model = agent(claim(), says("Good."), says("What is it, then?"))
+    await say(graph)
+    refused = {"status": "refused", "revision": 1, "reason": "Gold was money, too."}
+    message = HumanMessage("Go on.", id="m2")
+    decided = {"messages": [message], "argument_map": {"decisions": {CLAIM: refused}}}
+    await graph.ainvoke(decided, THREAD)
+    assert "Refused by the person" not in model.requests[-2][0].text
+    told = model.requests[-1][0].text
+    assert "- claim: Money is trust. (because: Gold was money, too.)" in told
+    assert f"**{CLAIM}**" not in told
 
 
 async def test_no_tool_of_the_model_decides():

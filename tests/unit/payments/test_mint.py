@@ -293,3 +293,63 @@ async def test_a_book_whose_mint_is_away_keeps_what_it_knows():
     with pytest.raises(MintUnknown):
         await book.reload()
     assert await book.get() is known
+
+
+# ── what goes over the wire ──
+
+
+async def test_each_question_goes_to_its_own_place():
+    asked = []
+
+    def answer(request: httpx.Request) -> object:
+        asked.append((request.method, str(request.url), json.loads(request.content or "{}")))
+        return {"nuts": {}, "signatures": [], "outputs": [], "states": [], "keysets": []}
+
+    client = mint(answer, url="https://mint.test/base//")
+    await client.info()
+    await client.keysets()
+    await client.swap('{"inputs": []}')
+    await client.restore([BlindedMessage(amount=8, keyset_id="00", b=bytes.fromhex(G))])
+    with pytest.raises(MintUnknown, match="a proof's state is missing"):
+        await client.states([bytes.fromhex(G)])
+    base = "https://mint.test/base/v1"
+    assert asked == [
+        ("GET", f"{base}/info", {}),
+        ("GET", f"{base}/keysets", {}),
+        ("POST", f"{base}/swap", {"inputs": []}),
+        ("POST", f"{base}/restore", {"outputs": [{"amount": 8, "id": "00", "B_": G}]}),
+        ("POST", f"{base}/checkstate", {"Ys": [G]}),
+    ]
+    await client.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        await client.info()
+
+
+async def test_the_keys_of_a_keyset_are_asked_for_by_its_id():
+    asked = []
+
+    def answer(request: httpx.Request) -> object:
+        asked.append((request.method, request.url.path))
+        return {"keysets": [{"id": "00ab"}]}
+
+    with pytest.raises(MintUnknown):
+        await mint(answer).keysets()
+    assert asked == [("GET", "/v1/keysets"), ("GET", "/v1/keys/00ab")]
+
+
+async def test_the_book_reads_the_keysets_once_until_it_is_told_to():
+    loads = []
+
+    class Counted:
+        async def keysets(self):
+            loads.append(1)
+            return HONEST.keyset
+
+    class Clock:
+        def monotonic(self):
+            return len(loads) * 1000.0
+
+    book = KeysetBook(Counted(), Clock())
+    assert await book.get() is HONEST.keyset
+    assert await book.get() is HONEST.keyset
+    assert len(loads) == 1

@@ -35,6 +35,7 @@ from bathysphere.backends.object_store.objects import (
     Changed,
     Expect,
     Listing,
+    Meta,
     StoredObjects,
 )
 from bathysphere.backends.object_store.search import Candidate, Search, SearchLimits
@@ -119,14 +120,19 @@ class ObjectStoreBackend(BackendProtocol):
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Read a window of lines; of a large object no more is loaded than that."""
+        return self.look(file_path, offset, limit)[0]
+
+    def look(self, file_path: str, offset: int, limit: int) -> tuple[ReadResult, Meta | None]:
+        """A window of lines, and what is known of the version they are from."""
         try:
             key = self._root_of().key(file_path)
             got = self._objects.get(key, most=self._limits.max_file)
             if got is None:
-                return ReadResult(error=f"Error: File '{file_path}' not found")
-            return self._reader.shown(file_path, got, max(int(offset), 0), max(int(limit), 0))
+                return ReadResult(error=f"Error: File '{file_path}' not found"), None
+            shown = self._reader.shown(file_path, got, max(int(offset), 0), max(int(limit), 0))
         except BathysphereError as error:
-            return ReadResult(error=said(error))
+            return ReadResult(error=said(error)), None
+        return shown, got.meta
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files by name."""

@@ -11,6 +11,12 @@ _INSIDE = {
 }
 
 
+def page_policy(page: str) -> str:
+    """The content policy that the page names, for a server that hands it out."""
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
+    return f"{policy}; frame-ancestors 'none'"
+
+
 def verifier_page() -> str:
     """The page, with a content policy that allows its own script and style by their hashes."""
     source = (files("bathysphere.evidence.proof") / "verifier.html").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from bathysphere.core.clock import Clock
-from bathysphere.engine.events import Batch, Event, EventLog
+from bathysphere.engine.events import Batch, Entry, Event, EventLog
 from bathysphere.engine.queue import Queue
 from bathysphere.server.observability.metrics import Metrics
 
@@ -38,6 +38,10 @@ class MeasuredLog(EventLog):
     async def last_id(self, thread_id: UUID) -> int:
         """The id of the newest event, 0 when the log is empty."""
         return await self._log.last_id(thread_id)
+
+    async def newest(self, thread_id: UUID, *, count: int) -> list[Entry]:
+        """The last events, the newest first."""
+        return await self._log.newest(thread_id, count=count)
 
     def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
         """All that is held after an id, then what comes, without end, as it came."""

@@ -1,20 +1,20 @@
 """Commands to a thread: what each does, and what it answers with."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
-from bathysphere.core.errors import BathysphereError
+from bathysphere.core.errors import BathysphereError, UpstreamError
 from bathysphere.engine.errors import RunNotFound
 from bathysphere.engine.records import Owner, Strategy, Work
 from bathysphere.engine.runs import NewRun
 from bathysphere.server.assistants import resolve
 from bathysphere.server.errors import CheckpointNotFound, InvalidRequest
 from bathysphere.server.protocol.tree import tree_of
-from bathysphere.server.protocol.wire import WIDTH, first_seq
+from bathysphere.server.protocol.wire import WIDTH, channel_of, first_seq
 from bathysphere.server.questions import give
 from bathysphere.server.schemas.protocol import (
     Command,
@@ -30,6 +30,7 @@ from bathysphere.server.work import make_work
 
 Json = dict[str, Any]
 _M = TypeVar("_M", bound=BaseModel)
+_LOOKS_BACK = 128  # events; what was asked before them was read long ago
 
 # The engine's codes in the protocol's words; what is missing is an invalid argument.
 CODES = {
@@ -68,8 +69,23 @@ class Desk:
             if error.code == "thread_not_found":
                 raise
             return _refused(command, CODES.get(error.code, "invalid_argument"), str(error))
+        if waiting_for := result.get("waiting_for"):
+            last = await self._before_asked(waiting_for, last)
         meta = {"applied_through_seq": first_seq(last) + WIDTH - 1}
         return {"type": "success", "id": command.id, "result": result, "meta": meta}
+
+    async def _before_asked(self, questions: Sequence[str], last: int) -> int:
+        """The id before those of open questions: the client may not have read them yet.
+
+        It takes what is at or before `applied_through_seq` for history, and drops it.
+        """
+        try:
+            newest = await self.services.events.newest(self.thread_id, count=_LOOKS_BACK)
+        except UpstreamError:  # the answer is taken all the same
+            return last
+        asked = [entry for entry in newest if channel_of(entry) == "input"]
+        still_open = [e.id for e in asked if e.event().data["interrupt_id"] in questions]
+        return min([last, *(entry_id - 1 for entry_id in still_open)])
 
     async def start(
         self, graph: str, work: Work, strategy: Strategy | None = None, *, creates: bool = False

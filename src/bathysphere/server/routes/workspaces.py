@@ -1,6 +1,7 @@
 """Workspaces: which there are for the caller, their files, what was changed, and undo."""
 
 import asyncio
+from datetime import UTC
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -16,7 +17,9 @@ from bathysphere.server.workspaces import (
     NoStorage,
     Workspaces,
     change_json,
+    page,
     undo,
+    undoing,
 )
 
 router = APIRouter(prefix="/workspaces", tags=["workspaces"], route_class=StrictRoute)
@@ -24,6 +27,7 @@ Workspace = Annotated[str, Path(description="The workspace, by name.", max_lengt
 FilePath = Annotated[str, Query(description="A path within the workspace.", max_length=2048)]
 Lines = Annotated[int, Query(ge=1, le=5000)]
 Offset = Annotated[int, Query(ge=0, le=2**31)]
+ChangeId = Annotated[int, Path(ge=1, le=2**62)]
 
 
 def workspaces_of(services: Services) -> Workspaces:
@@ -39,20 +43,27 @@ def workspaces_of(services: Services) -> Workspaces:
 
 @router.get("", response_model=dict[str, Any])
 async def mine(owner: CurrentOwner, services: ServicesDep) -> Response:
-    """The workspaces that the caller may use."""
+    """Who the caller is, and the workspaces that they may use."""
     names = services.workspaces.names(owner) if services.workspaces else ()
-    return JSON({"workspaces": [{"name": name} for name in names]})
+    found = [{"name": name} for name in names]
+    return JSON({"tenant": owner.tenant, "user": owner.user, "workspaces": found})
 
 
 @router.get("/{workspace}/files", response_model=dict[str, Any])
 async def files(
-    workspace: Workspace, owner: CurrentOwner, services: ServicesDep, path: FilePath = "/"
+    workspace: Workspace,
+    owner: CurrentOwner,
+    services: ServicesDep,
+    path: FilePath = "/",
+    after: Annotated[str, Query(description="`next` of the page before.", max_length=2048)] = "",
+    limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
 ) -> Response:
-    """What is in a folder."""
+    """What is in a folder, a page at a time: folders, then files."""
     found = await workspaces_of(services).files(owner, workspace).als(path)
     if found.error is not None:
         raise _refused(found.error)
-    return JSON({"path": path, "entries": found.entries or []})
+    entries, following = page(found.entries or [], after=after, limit=limit)
+    return JSON({"path": path, "entries": entries, "next": following})
 
 
 @router.get("/{workspace}/file", response_model=dict[str, Any])
@@ -64,13 +75,17 @@ async def file(
     offset: Offset = 0,
     limit: Lines = 500,
 ) -> Response:
-    """Some lines of a file."""
-    read = await workspaces_of(services).files(owner, workspace).aread(path, offset, limit)
-    if read.error is not None:
-        raise _refused(read.error)
+    """Some lines of a file, or a file that is no text whole; and which version it is."""
+    there = workspaces_of(services).files(owner, workspace)
+    read, meta = await asyncio.to_thread(there.look, path, offset, limit)
+    if read.error is not None or meta is None:
+        raise _refused(read.error or "there is no such file")
     return JSON(
         {
             "path": path,
+            "size": meta.size,
+            "version": meta.version.token,
+            "modified_at": meta.modified.astimezone(UTC).isoformat(),
             "file": read.file_data,
             "start_line": read.start_line,
             "end_line": read.end_line,
@@ -94,10 +109,19 @@ async def changes(
     return JSON({"changes": [change_json(change) for change in found]})
 
 
+@router.get("/{workspace}/changes/{change_id}", response_model=dict[str, Any])
+async def change(
+    workspace: Workspace, change_id: ChangeId, owner: CurrentOwner, services: ServicesDep
+) -> Response:
+    """One change, and what undoing it now would do (`diff`), or why it cannot be (`refusal`)."""
+    there = workspaces_of(services)
+    return JSON(await undoing(there, services.changes, owner, workspace, change_id))
+
+
 @router.post("/{workspace}/changes/{change_id}/undo", status_code=204)
 async def undo_change(
     workspace: Workspace,
-    change_id: Annotated[int, Path(ge=1, le=2**62)],
+    change_id: ChangeId,
     owner: CurrentOwner,
     services: ServicesDep,
 ) -> Response:

@@ -12,7 +12,12 @@ export const panels = byOrder(extensions.flatMap((e) => e.panels ?? []));
 export const sidebar = byOrder(extensions.flatMap((e) => e.sidebar ?? []));
 export const pages = byOrder(extensions.flatMap((e) => e.pages ?? []));
 export const notes = byOrder(extensions.flatMap((e) => e.notes ?? []));
+export const bodies = extensions.flatMap((e) => e.bodies ?? []);
+export const runCards = extensions.flatMap((e) => e.runs ?? []);
+export const lines = byOrder(extensions.flatMap((e) => e.lines ?? []));
+export const backups = extensions.flatMap((e) => (e.backup ? [e.backup] : []));
 export const composerActions = extensions.flatMap((e) => e.composer ?? []);
+export const composerParts = extensions.flatMap((e) => e.composerParts ?? []);
 export const requestCards = new Map(
   extensions.flatMap((e) => e.requests ?? []).map((card) => [card.type, card]),
 );

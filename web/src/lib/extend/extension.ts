@@ -43,6 +43,38 @@ export interface Page {
   icon: Component<{ size?: number | string }>;
   order: number;
   load: Lazy;
+  /** Whether the menu has it; always, when missing. */
+  isShown?: (workspace: Workspace) => boolean;
+}
+
+/** Something to choose beside who answers, such as the team's workspace. */
+export interface ComposerPart {
+  id: string;
+  component: Component;
+  isShown: (workspace: Workspace) => boolean;
+}
+
+/** A line under the composer, such as what the next step costs. */
+export interface ComposerLine {
+  id: string;
+  order: number;
+  load: Lazy;
+  isShown: (workspace: Workspace) => boolean;
+}
+
+/** Something else that this browser keeps, and that belongs in the backup of the workspace. */
+export interface BackupPart {
+  /** Its name in the file. */
+  name: string;
+  /** What is to be kept; null for nothing. */
+  export: () => Promise<unknown>;
+  /** Throws where it cannot be taken in; nothing is written before all parts were checked. */
+  check: (value: unknown) => void;
+  /** Take it in; a sentence about it. */
+  import: (value: unknown) => Promise<string>;
+  wipe: () => Promise<void>;
+  /** What a person should know before it is deleted; '' for nothing. */
+  warning: () => Promise<string>;
 }
 
 /** A button beside the composer's send button. */
@@ -83,10 +115,13 @@ export interface RequestCardProps extends Record<string, unknown> {
   onanswer: (response: Json) => void;
 }
 
-/** A card of its own for a type of request, such as `payment_exhausted`. */
+/** A card of its own for a type of request, such as `payment_exhausted`, or for one tool's: `type:tool`. */
 export interface RequestCard {
   type: string;
   load: Lazy<RequestCardProps>;
+  icon?: Component<{ size?: number | string }>;
+  /** What goes after the name of who asks. */
+  headline?: string;
 }
 
 /** Something drawn under an agent's message, such as the tutor's move. */
@@ -97,14 +132,33 @@ export interface MessageNote {
   isShown: (messageId: string, workspace: Workspace) => boolean;
 }
 
+/** A body in place of a message's Markdown, such as a report whose quotes can be opened. */
+export interface MessageBody {
+  id: string;
+  load: Lazy;
+  isShown: (messageId: string, workspace: Workspace) => boolean;
+}
+
+/** A card at the head of the last turn: how far its run is. */
+export interface RunCard {
+  id: string;
+  load: Lazy;
+  isShown: (workspace: Workspace) => boolean;
+}
+
 export interface Extension {
   panels?: Panel[];
   sidebar?: SidebarSection[];
   pages?: Page[];
   composer?: ComposerAction[];
+  composerParts?: ComposerPart[];
   clientTools?: ClientTool[];
   requests?: RequestCard[];
   notes?: MessageNote[];
+  bodies?: MessageBody[];
+  runs?: RunCard[];
+  lines?: ComposerLine[];
+  backup?: () => Promise<{ default: BackupPart }>;
   /** Called once when the workspace opens. */
   start?: (workspace: Workspace) => void | Promise<void>;
 }

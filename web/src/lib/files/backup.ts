@@ -1,6 +1,7 @@
 /** Everything as one file, and back. What is in the file is checked before anything is written. */
 import type { Fields } from '$lib/protocol/wire';
 import { isFields } from '$lib/stream/settle';
+import type { BackupPart } from '$lib/extend/extension';
 import { KINDS, type Database, type DocumentRow, type VersionRow } from './database';
 import { DocumentError, versionOf } from './documents';
 import { Positions } from './positions';
@@ -19,25 +20,33 @@ const KEYS: Record<TableName, readonly string[]> = {
 export interface Imported {
   documents: number;
   projects: number;
+  /** What other parts say of what they took in. */
+  more: string[];
 }
 
-export async function exportAll(db: Database, at: number): Promise<string> {
+export async function exportAll(db: Database, at: number, parts: readonly BackupPart[] = []): Promise<string> {
   const tables = TABLES.map((name) => db.table(name));
-  return db.transaction('r', tables, async () => {
-    const rows = await Promise.all(tables.map((table) => table.toArray()));
-    return JSON.stringify({ format: FORMAT, version: 1, at, ...Object.fromEntries(TABLES.map((name, i) => [name, rows[i]])) });
-  });
+  const rows = await db.transaction('r', tables, () => Promise.all(tables.map((table) => table.toArray())));
+  const more = await Promise.all(parts.map(async (part) => [part.name, (await part.export()) ?? undefined]));
+  const own = Object.fromEntries(TABLES.map((name, i) => [name, rows[i]]));
+  return JSON.stringify({ ...Object.fromEntries(more), format: FORMAT, version: 1, at, ...own });
 }
 
 /** Remove everything that this browser keeps. */
-export async function wipe(db: Database): Promise<void> {
+export async function wipe(db: Database, parts: readonly BackupPart[] = []): Promise<void> {
+  await Promise.all(parts.map((part) => part.wipe()));
   await db.transaction('rw', db.tables, () => Promise.all(db.tables.map((table) => table.clear())));
 }
 
 /** Add what a file has. Of a document that is here too every version is kept, and the newest counts. */
-export async function importAll(db: Database, file: string): Promise<Imported> {
-  const found = checked(file);
-  const count = { documents: found.documents.length, projects: found.projects.length };
+export async function importAll(db: Database, file: string, parts: readonly BackupPart[] = []): Promise<Imported> {
+  const whole = parsed(file);
+  const found = checked(whole);
+  const there = parts.filter((part) => whole[part.name] !== undefined);
+  for (const part of there) part.check(whole[part.name]);
+  const more = [];
+  for (const part of there) more.push(await part.import(whole[part.name]));
+  const count = { documents: found.documents.length, projects: found.projects.length, more };
   await db.transaction('rw', [...TABLES.map((name) => db.table(name))], async () => {
     await db.projects.bulkPut(found.projects as never[]);
     await db.disclosures.bulkPut(found.disclosures as never[]);
@@ -65,9 +74,7 @@ async function join(db: Database, row: DocumentRow, theirs: VersionRow[]): Promi
   await db.documents.put({ ...newest, number: all.length, characters });
 }
 
-function checked(file: string): Record<TableName, Fields[]> {
-  const whole = parsed(file);
-  if (!isFields(whole) || whole['format'] !== FORMAT) throw new DocumentError('this is not a backup of a workspace');
+function checked(whole: Fields): Record<TableName, Fields[]> {
   if (whole['version'] !== 1) throw new DocumentError('this backup was made by a newer version of the app');
   const found = Object.fromEntries(TABLES.map((name) => [name, rowsOf(whole[name], name)])) as Record<TableName, Fields[]>;
   const projects = new Set(found.projects.map((row) => row['id']));
@@ -84,12 +91,15 @@ function checked(file: string): Record<TableName, Fields[]> {
   return found;
 }
 
-function parsed(file: string): unknown {
+function parsed(file: string): Fields {
+  let whole: unknown;
   try {
-    return JSON.parse(file);
+    whole = JSON.parse(file);
   } catch {
-    throw new DocumentError('this is not a backup of a workspace');
+    whole = null;
   }
+  if (!isFields(whole) || whole['format'] !== FORMAT) throw new DocumentError('this is not a backup of a workspace');
+  return whole;
 }
 
 function rowsOf(value: unknown, name: TableName): Fields[] {

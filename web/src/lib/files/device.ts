@@ -5,7 +5,7 @@
  * the person (see `proposals.ts`). A conversation sees one project and nothing else.
  */
 import type { Fields, Json } from '$lib/protocol/wire';
-import { TextIndex } from '$lib/search/text-index';
+import { Finder } from '$lib/search/finder';
 import { disclose, type Asking } from './disclosures';
 import { DocumentError, type Document, type Documents } from './documents';
 import { linesOf } from './hunks';
@@ -16,6 +16,8 @@ const MAX_ROWS = 200;
 export const MAX_TEXT = 20_000;
 const MAX_LINE = 500;
 const MAX_HITS = 20;
+/** An agent waits so long for the model of search by meaning; then words alone answer. */
+const PATIENCE_MS = 15_000;
 
 export const READS = [
   'list_user_files',
@@ -27,11 +29,10 @@ export const READS = [
 export type Read = (typeof READS)[number];
 
 export class Device {
-  readonly #index = new TextIndex();
-
   constructor(
     readonly documents: Documents,
     private readonly now: () => number = Date.now,
+    private readonly finder: Finder = new Finder(),
   ) {}
 
   /** Answer a call that only reads, and write down what leaves with the answer. */
@@ -89,13 +90,13 @@ export class Device {
 
   async #search(project: string, query: string, most: number): Promise<Json> {
     const documents = await this.documents.all(project);
-    await this.#index.update(documents);
     const byId = new Map(documents.map((document) => [document.id, document]));
-    const hits = this.#index.search(query, Math.min(most, MAX_HITS)).map(({ documentId, start, end }) => {
+    const found = await this.finder.find(documents, query, { most: Math.min(most, MAX_HITS), patienceMs: PATIENCE_MS });
+    const hits = found.hits.map(({ documentId, start, end }) => {
       const document = byId.get(documentId)!;
       return windowOf(document, new Positions(document.text), start, end);
     });
-    return { hits, by: 'words' };
+    return { hits, by: found.isByMeaning ? 'meaning' : 'words' };
   }
 
   async #grep(project: string, args: Fields): Promise<Json> {

@@ -3,7 +3,7 @@ import type { Fields, Json } from '$lib/protocol/wire';
 import { isFields } from '$lib/stream/settle';
 import type { Database, DisclosureRow } from './database';
 import { Positions } from './positions';
-import { sha256 } from './sha256';
+import { sha256 } from '$lib/sha256';
 
 /** To whom it goes. */
 export interface Asking {

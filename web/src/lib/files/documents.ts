@@ -7,7 +7,7 @@
 import type { Author, Database, DocumentKind, DocumentRow, Project, VersionRow } from './database';
 import { cleanTitle, freeTitle, typeOf, withSuffix } from './names';
 import { Positions, wellFormed } from './positions';
-import { sha256 } from './sha256';
+import { sha256 } from '$lib/sha256';
 
 /** Typing within this time is one version. */
 const TYPING_MS = 5 * 60_000;

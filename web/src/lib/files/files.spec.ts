@@ -10,7 +10,7 @@ import { matchesTitle } from './names';
 import { Positions } from './positions';
 import { Proposals } from './proposals';
 import { partsOf, verdictOf, type Part } from './review';
-import { sha256 } from './sha256';
+import { sha256 } from '$lib/sha256';
 
 const asking = { threadId: 't1', callId: 'c1', agent: 'tutor' };
 let number = 0;
@@ -303,7 +303,7 @@ describe('a backup', () => {
     const file = await exportAll(db, 5);
     await wipe(db);
     expect(await db.documents.count()).toBe(0);
-    expect(await importAll(db, file)).toEqual({ documents: 1, projects: 1 });
+    expect(await importAll(db, file)).toEqual({ documents: 1, projects: 1, more: [] });
     expect(JSON.parse(await exportAll(db, 5))).toEqual(JSON.parse(file));
   });
 

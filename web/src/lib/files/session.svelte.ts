@@ -25,7 +25,9 @@ export class Session {
     readonly id: string,
   ) {}
 
-  readonly isSaved = $derived(this.#text === this.#saved);
+  get isSaved(): boolean {
+    return this.#text === this.#saved;
+  }
 
   get text(): string {
     return this.#text;

@@ -1,14 +1,19 @@
 /** What the page shows of the documents: kept up to date by the database, in every tab. */
 import { liveQuery, type Subscription } from 'dexie';
-import { TextIndex, type Found } from '$lib/search/text-index';
+import type { PageWire } from '$lib/protocol/api';
+import { Finder, type By, type Finding } from '$lib/search/finder';
+import { Meaning } from '$lib/search/meaning.svelte';
 import { database, type DocumentKind, type DocumentRow, type Project } from './database';
 import { Device } from './device';
 import { DocumentError, Documents } from './documents';
 import { extract } from './extract';
+import { MAX_TITLE } from './names';
 import { Positions } from './positions';
 import { Proposals } from './proposals';
 import { Session } from './session.svelte';
 import { persist } from './storage';
+
+const READ_AFTER_MS = 1_000;
 
 export interface Span {
   start: number;
@@ -17,9 +22,10 @@ export interface Span {
 
 export class Shelf {
   readonly documents = new Documents(database());
-  readonly device = new Device(this.documents);
+  readonly meaning = new Meaning();
+  readonly #finder = new Finder(this.meaning);
+  readonly device = new Device(this.documents, Date.now, this.#finder);
   readonly proposals = new Proposals(this.device);
-  readonly #index = new TextIndex();
   #projects = $state.raw<Project[]>([]);
   #project = $state.raw<string | null>(null);
   #rows = $state.raw<DocumentRow[]>([]);
@@ -29,8 +35,12 @@ export class Shelf {
   #span = $state.raw<Span | null>(null);
   #watching: Subscription | null = null;
   #threadId = '';
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
-  readonly session = $derived(this.#tabs.find((tab) => tab.id === this.#current) ?? null);
+  /** The document that is shown. Not `$derived`: that would end with the first component that asks for it. */
+  get session(): Session | null {
+    return this.#tabs.find((tab) => tab.id === this.#current) ?? null;
+  }
 
   get projects(): Project[] {
     return this.#projects;
@@ -69,6 +79,7 @@ export class Shelf {
       this.#rows = found.rows;
       this.#isReady = true;
       for (const tab of this.#tabs) void tab.look();
+      this.#readAgain();
     });
   }
 
@@ -106,10 +117,18 @@ export class Shelf {
     return problems;
   }
 
-  async search(query: string): Promise<Found[]> {
-    if (this.#project === null || query.trim() === '') return [];
-    await this.#index.update(await this.documents.all(this.#project));
-    return this.#index.search(query, 12, { isTyping: true });
+  /** A page that was fetched becomes a source; its id. */
+  async addPage({ title, text, final_url: origin }: PageWire): Promise<string> {
+    const projectId = await this.#here();
+    const name = title.trim().slice(0, MAX_TITLE) || new URL(origin).hostname;
+    const { id } = await this.documents.create({ projectId, title: name, text, kind: 'source', type: 'text', origin, by: 'import' });
+    void persist();
+    return id;
+  }
+
+  async search(query: string, by: By): Promise<Finding> {
+    if (this.#project === null) return { hits: [], isByMeaning: false };
+    return this.#finder.find(await this.documents.all(this.#project), query, { by, isTyping: true });
   }
 
   open(id: string, span: Span | null = null): void {
@@ -151,17 +170,29 @@ export class Shelf {
     await this.documents.remove(id);
   }
 
+  /** Search by meaning follows what changes, a moment later. */
+  #readAgain(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#read().catch(() => {}), READ_AFTER_MS);
+  }
+
+  async #read(): Promise<void> {
+    await this.meaning.keepOnly(await this.documents.db.documents.toCollection().primaryKeys());
+    if (this.#project !== null && this.meaning.stage === 'ready') await this.meaning.fit(await this.documents.all(this.#project));
+  }
+
   async #here(): Promise<string> {
     return this.#project ?? (await this.documents.projectOf(this.#threadId)) ?? (await this.addProject('My documents'));
   }
 
-  async #look(threadId: string) {
-    const project = await this.documents.projectOf(threadId);
-    return {
-      project,
-      projects: await this.documents.projects(),
-      rows: project === null ? [] : await this.documents.rows(project),
-    };
+  /** In a transaction: one moment for all of it, and a change of any table in it is noticed. */
+  #look(threadId: string) {
+    const { db } = this.documents;
+    return db.transaction('r', db.talks, db.projects, db.documents, async () => {
+      const project = await this.documents.projectOf(threadId);
+      const rows = project === null ? [] : await this.documents.rows(project);
+      return { project, projects: await this.documents.projects(), rows };
+    });
   }
 }
 

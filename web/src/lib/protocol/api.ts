@@ -53,9 +53,26 @@ export interface ModelCard {
   hint: string | null;
 }
 
+/** Who the caller is for the server, and the workspaces of their team that they may use. */
+export interface MeWire {
+  tenant: string;
+  user: string;
+  workspaces: { name: string }[];
+}
+
+/** A page of the web, as the server read it. */
+export interface PageWire {
+  url: string;
+  final_url: string;
+  title: string;
+  text: string;
+}
+
 export class Api {
   #key: string | null = null;
   #count = 0;
+  /** Told of every refusal of the key that is in use. */
+  onrefused: (refusal: Refusal) => void = () => undefined;
 
   constructor(private readonly base = '') {}
 
@@ -64,14 +81,19 @@ export class Api {
     this.#key = key;
   }
 
-  headers(): Record<string, string> {
+  #headers(): Record<string, string> {
     const headers: Record<string, string> = { 'content-type': 'application/json' };
     if (this.#key) headers['x-api-key'] = this.#key;
     return headers;
   }
 
-  url(path: string): string {
-    return `${this.base}${path}`;
+  me(): Promise<MeWire> {
+    return this.send('GET', '/workspaces');
+  }
+
+  /** Let the server fetch a page; the person has said that it may. */
+  page(url: string): Promise<PageWire> {
+    return this.send('POST', '/api/pages', { url });
   }
 
   models(): Promise<ModelCard[]> {
@@ -144,14 +166,18 @@ export class Api {
     return answer;
   }
 
+  /** The one way to the server: with the key, and with an ear for its refusal. */
+  async fetch(path: string, init: RequestInit): Promise<Response> {
+    const key = this.#key;
+    const response = await fetch(this.base + path, { ...init, headers: this.#headers() });
+    if (response.status === 401 && key === this.#key) this.onrefused(await refusalOf(response.clone()));
+    return response;
+  }
+
   async send<T>(method: string, path: string, body?: unknown): Promise<T> {
     let response: Response;
     try {
-      response = await fetch(this.url(path), {
-        method,
-        headers: this.headers(),
-        body: body === undefined ? undefined : JSON.stringify(body),
-      });
+      response = await this.fetch(path, { method, body: body === undefined ? undefined : JSON.stringify(body) });
     } catch {
       throw new Refusal('offline', text.errors.offline);
     }

@@ -93,9 +93,8 @@ export class Feed {
 
   #open(signal: AbortSignal): Promise<Response> {
     const since = this.#since ? { since: this.#since } : {};
-    return fetch(this.api.url(`/threads/${this.threadId}/stream/events`), {
+    return this.api.fetch(`/threads/${this.threadId}/stream/events`, {
       method: 'POST',
-      headers: this.api.headers(),
       body: JSON.stringify({ channels: CHANNELS, ...since }),
       signal,
     });

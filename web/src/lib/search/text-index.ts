@@ -24,7 +24,7 @@ interface Passage extends Chunk {
 }
 
 /** Indexing gives way to the page after so many passages. */
-const AT_ONCE = 100;
+const AT_ONCE = 20;
 /** A document gives at most so many hits, so that one long text does not hide the others. */
 const PER_DOCUMENT = 3;
 

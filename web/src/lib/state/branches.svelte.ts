@@ -6,6 +6,7 @@
  */
 import type { Conversation } from './conversation.svelte';
 import type { Threads } from './threads.svelte';
+import type { Fields } from '$lib/protocol/wire';
 import { isFields } from '$lib/stream/settle';
 
 interface Version {
@@ -17,6 +18,8 @@ export class Branches {
   constructor(
     private readonly conversation: Conversation,
     private readonly threads: Threads,
+    /** What goes along with a message. */
+    private readonly extra: () => Fields = () => ({}),
   ) {}
 
   /** The versions of a message, the shown one among them; one alone means there is no other. */
@@ -29,7 +32,7 @@ export class Branches {
   /** Say a message otherwise; the talk that followed stays as another version. */
   async say(agent: string, messageId: string, words: string): Promise<void> {
     const leaf = this.conversation.from ?? this.conversation.view.checkpoint;
-    const isSent = await this.conversation.branch(agent, messageId, words);
+    const isSent = await this.conversation.branch(agent, messageId, words, this.extra());
     const next = this.conversation.messages.findLast((message) => message.role === 'human');
     if (!isSent || !next) return;
     const groups = this.#groups();

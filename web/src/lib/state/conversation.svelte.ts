@@ -8,6 +8,7 @@ import { Refusal, type Api } from '$lib/protocol/api';
 import { Feed } from '$lib/protocol/feed';
 import type { Fields, InputData, Json, WireEvent } from '$lib/protocol/wire';
 import { newId } from '$lib/protocol/ids';
+import { questionKey } from '$lib/stream/asked';
 import { reduce, viewOf } from '$lib/stream/reduce';
 import { withAgent } from '$lib/stream/change';
 import { emptyView, newMessage, ROOT, type Message, type Question, type View } from '$lib/stream/view';
@@ -55,7 +56,7 @@ export class Conversation {
 
   readonly root = $derived(this.#view.agents[ROOT]!);
   readonly messages = $derived(this.root.messages);
-  readonly questions = $derived(this.#view.questions.filter((question) => !this.#answered.has(question.id)));
+  readonly questions = $derived(this.#view.questions.filter((question) => !this.#answered.has(questionKey(question))));
   /** At work, or about to be: the last answer was given and its run has not begun. */
   readonly isBusy = $derived(
     this.#view.status === 'running' ||
@@ -110,7 +111,7 @@ export class Conversation {
       const mark = await this.api.mark(this.id);
       const state = await this.api.state(this.id);
       this.#view = viewOf(state);
-      this.#open = new Set(state.interrupts.map((question) => question.id));
+      this.#open = new Set(this.#view.questions.map(questionKey));
       this.#follow(mark);
     } catch (error) {
       this.#fail(error, () => void this.open());
@@ -138,6 +139,13 @@ export class Conversation {
     }
   }
 
+  /** The server lets the person in again: forget the refusal, and read on. */
+  async goOn(): Promise<void> {
+    this.#problem = null;
+    this.close();
+    if (!this.#isNew) await this.open();
+  }
+
   async send(agent: string, words: string, extra: Fields = {}): Promise<boolean> {
     const message = newMessage(newId(), 'human', { text: words, isPending: true });
     this.#add(message);
@@ -148,14 +156,14 @@ export class Conversation {
   }
 
   /** Say a message of the person otherwise, or the same again; what came after it is left behind. */
-  async branch(agent: string, messageId: string, words: string): Promise<boolean> {
+  async branch(agent: string, messageId: string, words: string, extra: Fields = {}): Promise<boolean> {
     try {
       const point = this.#view.before[messageId] ?? (await this.#lookUp(messageId));
       if (point === null) throw new Refusal('no_such_checkpoint', text.chat.noPoint);
       const message = newMessage(newId(), 'human', { text: words, isPending: true });
       this.#cutFrom(messageId);
       this.#add(message);
-      const input = { messages: [{ type: 'human', id: message.id, content: words }] };
+      const input = { messages: [{ type: 'human', id: message.id, content: words }], ...extra };
       return await this.#start(agent, input, point, () => void this.open());
     } catch (error) {
       this.#fail(error, null);
@@ -178,24 +186,22 @@ export class Conversation {
 
   /** Answer questions; the server keeps each and goes on when the last of the step has come. */
   async respond(answers: readonly { question: Question; response: Json }[]): Promise<string | null> {
-    const ids = answers.map(({ question }) => question.id);
-    this.#answered = new Set([...this.#answered, ...ids]);
     try {
       await this.api.respond(
         this.id,
         answers.map(({ question, response }) => ({ id: question.id, response })),
       );
-      return null;
     } catch (error) {
-      if (error instanceof Refusal && error.code === 'no_such_interrupt') return null; // answered elsewhere
-      this.#answered = new Set([...this.#answered].filter((id) => !ids.includes(id)));
-      return error instanceof Error ? error.message : text.errors.failed;
+      const isElsewhere = error instanceof Refusal && error.code === 'no_such_interrupt'; // answered there
+      if (!isElsewhere) return error instanceof Error ? error.message : text.errors.failed;
     }
+    this.markAnswered(answers.map(({ question }) => questionKey(question)));
+    return null;
   }
 
   /** Another tab of this browser has answered. */
-  markAnswered(ids: readonly string[]): void {
-    this.#answered = new Set([...this.#answered, ...ids]);
+  markAnswered(keys: readonly string[]): void {
+    this.#answered = new Set([...this.#answered, ...keys]);
   }
 
   dismiss(): void {
@@ -267,8 +273,9 @@ export class Conversation {
   /** The log tells what was asked, not what was answered: that the state knew. */
   #noteAnswered({ method, seq, params }: WireEvent): void {
     if (method !== 'input.requested' || seq > this.#caughtUpAt) return;
-    const { interrupt_id: id } = params.data as InputData;
-    if (!this.#open.has(id)) this.markAnswered([id]);
+    const { interrupt_id: id, payload } = params.data as InputData;
+    const key = questionKey({ id, payload });
+    if (!this.#open.has(key)) this.markAnswered([key]);
   }
 
   /** Apply what has come, for a few milliseconds of each frame: typing and scrolling come first. */

@@ -2,6 +2,7 @@
 import { clientTools } from '$lib/extend/all';
 import type { ToolContext } from '$lib/extend/extension';
 import type { Fields, Json } from '$lib/protocol/wire';
+import { questionKey } from '$lib/stream/asked';
 import { isFields } from '$lib/stream/settle';
 import type { Question } from '$lib/stream/view';
 import { text } from '$lib/text';
@@ -24,6 +25,8 @@ export function toolRequest(question: Question): ToolRequest | null {
 export class Desk {
   /** Requests whose tool is at work here. */
   #working = $state.raw<ReadonlySet<string>>(new Set());
+  /** Requests whose answer is on its way. */
+  #sending = $state.raw<ReadonlySet<string>>(new Set());
   /** What the server said of an answer it refused. */
   #refused = $state.raw<Readonly<Record<string, string>>>({});
 
@@ -42,13 +45,21 @@ export class Desk {
     return this.#refused[question.id] ?? null;
   }
 
+  isSending(question: Question): boolean {
+    return this.#sending.has(question.id);
+  }
+
+  /** Its card stays until the server has the answer: what was typed there is not lost by a refusal. */
   async answer(question: Question, response: Json): Promise<void> {
+    if (this.isSending(question)) return;
     const { conversation, tabs } = this.workspace;
     const { [question.id]: _, ...others } = this.#refused;
     this.#refused = others;
+    this.#sending = new Set([...this.#sending, question.id]);
     const problem = await conversation.respond([{ question, response }]);
+    this.#sending = new Set([...this.#sending].filter((id) => id !== question.id));
     if (problem !== null) this.#refused = { ...this.#refused, [question.id]: problem };
-    else tabs.tell({ kind: 'answered', threadId: conversation.id, ids: [question.id] });
+    else tabs.tell({ kind: 'answered', threadId: conversation.id, keys: [questionKey(question)] });
   }
 
   /** Answer the call of a tool: results go under the call's id. */
@@ -80,7 +91,7 @@ export class Desk {
       const results = await Promise.all(waiting.map((question) => this.#run(question)));
       const answers = waiting.map((question, index) => ({ question, response: results[index]! }));
       const problem = await conversation.respond(answers);
-      if (problem === null) this.workspace.tabs.tell({ kind: 'answered', threadId: conversation.id, ids });
+      if (problem === null) this.workspace.tabs.tell({ kind: 'answered', threadId: conversation.id, keys: waiting.map(questionKey) });
       else this.#refused = { ...this.#refused, ...Object.fromEntries(ids.map((id) => [id, problem])) };
     });
     this.#working = new Set([...this.#working].filter((id) => !ids.includes(id)));

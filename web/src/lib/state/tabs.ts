@@ -1,7 +1,8 @@
 /** What tabs of this browser tell each other; the server tells them everything else. */
 export type Notice =
-  | { kind: 'answered'; threadId: string; ids: string[] }
-  | { kind: 'threads' };
+  | { kind: 'answered'; threadId: string; keys: string[] }
+  | { kind: 'threads' }
+  | { kind: 'signed out' };
 
 export class Tabs {
   #channel: BroadcastChannel | null =

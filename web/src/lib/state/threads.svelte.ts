@@ -83,8 +83,10 @@ export class Threads {
   }
 
   async create(id: string, words: string, agent: string): Promise<void> {
-    const wire = await this.api.createThread(id, { title: titleOf(words), agent });
-    this.#put(threadOf(wire));
+    const metadata = { title: titleOf(words), agent };
+    const wire = await this.api.createThread(id, metadata);
+    // A thread may be there before its first words: a budget was set for it.
+    this.#put(threadOf(wire.metadata['title'] ? wire : await this.api.updateThread(id, metadata)));
   }
 
   async rename(id: string, title: string): Promise<void> {

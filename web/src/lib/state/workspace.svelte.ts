@@ -1,7 +1,7 @@
 /** The workspace: one object that every component reaches by `useWorkspace()`. */
 import { getContext, setContext } from 'svelte';
 import { starts } from '$lib/extend/all';
-import { Api, Refusal } from '$lib/protocol/api';
+import { Api } from '$lib/protocol/api';
 import { newId } from '$lib/protocol/ids';
 import type { Fields } from '$lib/protocol/wire';
 import { Agents } from './agents.svelte';
@@ -10,24 +10,23 @@ import { Conversation } from './conversation.svelte';
 import { Desk } from './desk.svelte';
 import { Layout } from './layout.svelte';
 import { Route } from './route.svelte';
+import { Session } from './session.svelte';
 import { Tabs } from './tabs';
 import { Threads } from './threads.svelte';
 
 const KEY = Symbol('workspace');
 const REFRESH_MS = 20_000;
-const STORED_KEY = 'bathysphere.key';
 
 export class Workspace {
   readonly api: Api;
   readonly layout = new Layout();
   readonly route = new Route();
   readonly tabs = new Tabs();
+  readonly session: Session;
   readonly threads: Threads;
   readonly agents: Agents;
   readonly desk: Desk;
   #conversation = $state.raw<Conversation>()!;
-  #needsKey = $state(false);
-  #startProblem = $state<string | null>(null);
   /** What the composer holds; features may put words there. */
   draft = $state('');
   /** Extra input for the next message, by the feature that adds it. */
@@ -35,7 +34,7 @@ export class Workspace {
 
   constructor(api: Api = new Api()) {
     this.api = api;
-    api.use(sessionStorage.getItem(STORED_KEY));
+    this.session = new Session(api);
     this.threads = new Threads(api);
     this.agents = new Agents(api);
     this.desk = new Desk(this);
@@ -43,7 +42,7 @@ export class Workspace {
   }
 
   readonly thread = $derived.by(() => this.threads.get(this.#conversation.id));
-  readonly branches = $derived.by(() => new Branches(this.#conversation, this.threads));
+  readonly branches = $derived.by(() => new Branches(this.#conversation, this.threads, () => this.#extra()));
   /** The agent that answers here: the thread's own, or the one chosen for new threads. */
   readonly agent = $derived.by(
     () => this.thread?.agent ?? this.#conversation.view.graph ?? this.agents.chosen.name,
@@ -56,49 +55,43 @@ export class Workspace {
     return this.#conversation;
   }
 
-  get needsKey(): boolean {
-    return this.#needsKey;
-  }
-
-  get startProblem(): string | null {
-    return this.#startProblem;
-  }
-
   async start(): Promise<void> {
-    this.#startProblem = null;
+    this.session.onsignin = () => this.#comeIn();
+    this.session.onrefused = () => this.#conversation.close();
     this.show(this.route.threadId);
     this.tabs.listen((notice) => {
       if (notice.kind === 'threads') void this.threads.load();
-      else if (notice.threadId === this.#conversation.id) this.#conversation.markAnswered(notice.ids);
+      else if (notice.kind === 'signed out') this.session.signOut();
+      else if (notice.threadId === this.#conversation.id) this.#conversation.markAnswered(notice.keys);
     });
     document.addEventListener('visibilitychange', () => {
       this.#conversation.setVisible(!document.hidden);
-      if (!document.hidden) void this.threads.load();
+      if (!document.hidden) this.#refresh();
     });
-    setInterval(() => void (document.hidden || this.threads.load()), REFRESH_MS);
+    setInterval(() => document.hidden || this.#refresh(), REFRESH_MS);
     addEventListener('online', () => this.#conversation.setVisible(true));
-    await this.load();
-    for (const begin of starts) await begin(this);
+    await Promise.all([...starts.map((begin) => begin(this)), this.load()]);
   }
 
   async load(): Promise<void> {
-    try {
-      await this.agents.load();
-      this.#needsKey = false;
-      this.#startProblem = null;
-      await this.threads.load();
-    } catch (error) {
-      this.#needsKey = error instanceof Refusal && error.status === 401;
-      this.#startProblem = error instanceof Error ? error.message : String(error);
-    }
+    // Each says for itself what failed; a refused key brings the sign-in view.
+    await Promise.allSettled([this.session.look(), this.agents.load()]);
+    if (!this.session.isAsking) await this.threads.load();
   }
 
-  /** Use an access key, for as long as the tab is open. */
-  async signIn(key: string): Promise<void> {
-    sessionStorage.setItem(STORED_KEY, key);
-    this.api.use(key);
+  signOut(): void {
+    this.tabs.tell({ kind: 'signed out' });
+    this.session.signOut();
+  }
+
+  /** Go on where the refused key left off. */
+  async #comeIn(): Promise<void> {
     await this.load();
-    if (!this.#needsKey) this.show(this.route.threadId);
+    if (!this.session.isAsking) await this.#conversation.goOn();
+  }
+
+  #refresh(): void {
+    if (!this.session.isAsking) void this.threads.load();
   }
 
   /** Show a thread, or a new conversation. */
@@ -126,14 +119,20 @@ export class Workspace {
   async send(words: string): Promise<boolean> {
     const { id } = this.#conversation;
     const agent = this.agent;
-    const extra = Object.assign({}, ...[...this.inputs.values()].map((make) => make())) as Fields;
-    if (this.#conversation.isNew) {
+    const extra = this.#extra();
+    // A budget may have been set for it before its first words.
+    const isUnnamed = this.thread !== undefined && !this.thread.metadata['title'];
+    if (this.#conversation.isNew || isUnnamed) {
       this.route.go(`/c/${id}`, { replaces: true });
       // The run makes the thread too; its title may come a moment later.
       await this.threads.create(id, words, agent).catch(() => undefined);
       this.tabs.tell({ kind: 'threads' });
     }
     return this.#conversation.send(agent, words, extra);
+  }
+
+  #extra(): Fields {
+    return Object.assign({}, ...[...this.inputs.values()].map((make) => make())) as Fields;
   }
 
   async remove(id: string): Promise<void> {

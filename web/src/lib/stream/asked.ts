@@ -1,6 +1,16 @@
 /** Who asks, and why: a request without that cannot be answered with a good conscience. */
+import { isFields } from './settle';
 import type { Agent, Message, Question, View } from './view';
 import { ROOT } from './view';
+
+/**
+ * Which asking it is. A question that comes again, because what it was bound to has changed, has
+ * the id that it had before.
+ */
+export function questionKey({ id, payload }: Pick<Question, 'id' | 'payload'>): string {
+  const bound = isFields(payload) ? payload['bound'] : null;
+  return isFields(bound) ? `${id} ${String(bound['version'])} ${String(bound['result'])}` : id;
+}
 
 export interface Asked {
   /** The kind of subagent; null for the main agent. */

@@ -18,3 +18,8 @@ export function titleOf(name: string): string {
   const words = name.replace(/[_-]/g, ' ');
   return text.calls.titles[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }
+
+/** A tutor's choice of a move is told by the chip over its words. */
+export function isQuiet(name: string): boolean {
+  return name === 'choose_move';
+}

@@ -1,10 +1,16 @@
-/** CodeMirror, set up for prose: Markdown, history, search, wrapped lines. Fetched when first shown. */
+/**
+ * CodeMirror, set up for prose: Markdown, history, search, wrapped lines. Fetched when first shown.
+ *
+ * It lives in a shadow root: there it keeps its styles in sheets, which the page's policy allows,
+ * and not in style elements, which it refuses.
+ */
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { markdown } from '@codemirror/lang-markdown';
-import { defaultHighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { syntaxHighlighting } from '@codemirror/language';
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
 import { Annotation, EditorState } from '@codemirror/state';
 import { drawSelection, EditorView, keymap } from '@codemirror/view';
+import { look, marks } from './look';
 
 export interface Editor {
   load: (text: string) => void;
@@ -23,7 +29,7 @@ const outside = Annotation.define<boolean>();
 
 export function createEditor(parent: HTMLElement, { text, label, isReadOnly, ontype }: Options): Editor {
   const view = new EditorView({
-    parent,
+    parent: parent.shadowRoot ?? parent.attachShadow({ mode: 'open' }),
     state: EditorState.create({
       doc: text,
       extensions: [
@@ -35,7 +41,8 @@ export function createEditor(parent: HTMLElement, { text, label, isReadOnly, ont
         highlightSelectionMatches(),
         keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
         markdown(),
-        syntaxHighlighting(defaultHighlightStyle),
+        syntaxHighlighting(marks),
+        look,
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'true' }),
         EditorView.updateListener.of((update) => {

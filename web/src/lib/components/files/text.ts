@@ -3,7 +3,8 @@ const plural = (count: number, one: string, many: string) => `${count} ${count =
 
 function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
-  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`;
+  return bytes < 1_000_000_000 ? `${(bytes / 1_000_000).toFixed(1)} MB` : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }
 
 export const filesText = {
@@ -14,10 +15,23 @@ export const filesText = {
   projectName: 'Name of the project',
   create: 'Create',
   cancel: 'Cancel',
+  document: 'Document',
+  note: 'Note',
   newDocument: 'New document',
   newNote: 'New note',
   untitled: 'Untitled.md',
   untitledNote: 'Note.md',
+  page: {
+    open: 'Web page',
+    address: 'Address of the page',
+    example: 'https://…',
+    next: 'Continue',
+    ask: (host: string) => `Shall the server fetch this page from ${host}? It learns the address; the site sees the server, not you. The text becomes a source here.`,
+    yes: 'Fetch it',
+    fetching: 'Fetching the page…',
+    notOne: 'This is not an address of the web: it begins with https:// or http://.',
+    failed: 'The page could not be fetched.',
+  },
   drop: 'Drop files here, or choose them',
   dropHint: 'Text, Markdown, PDF, DOCX. They stay in this browser.',
   reading: 'Reading…',
@@ -32,10 +46,19 @@ export const filesText = {
   removeYes: 'Delete for good',
   keep: 'Keep',
   save: 'Save',
-  search: 'Search in this project',
-  found: (count: number) => plural(count, 'passage', 'passages'),
-  nothingFound: 'No passage has these words.',
-  byWords: 'Found by words, not by meaning.',
+  search: {
+    label: 'Search in this project',
+    how: 'How to search',
+    by: { both: 'Words and meaning', words: 'Words', meaning: 'Meaning' },
+    results: 'Passages found',
+    found: (count: number) => `${plural(count, 'passage', 'passages')}, best first`,
+    nothing: 'Nothing found.',
+    loading: 'Loading search by meaning',
+    loadingAt: (percent: number) => `Loading search by meaning, ${percent} %. Words are found already.`,
+    left: (count: number) => `Reading for meaning: ${plural(count, 'passage', 'passages')} left.`,
+    failed: 'Search by meaning could not be loaded. Words are found all the same.',
+    again: 'Try again',
+  },
   backup: {
     title: 'Backup',
     hint: 'This browser has the only copy. Keep a backup file somewhere safe.',
@@ -64,7 +87,8 @@ export const filesText = {
     versions: 'Versions',
     saved: 'Saved',
     saving: 'Saving…',
-    source: 'A source: it stays as it is.',
+    source: 'Source, read only',
+    from: (origin: string) => `from ${origin}`,
     changed: 'This document was changed elsewhere while you were typing.',
     takeTheirs: 'Take the other text',
     keepMine: 'Keep mine',

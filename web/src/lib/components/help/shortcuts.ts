@@ -1,4 +1,5 @@
 /** Keys that work everywhere, and the list that the help sheet shows. */
+import { flushSync } from 'svelte';
 import type { Workspace } from '$lib/state/workspace.svelte';
 import { helpText } from './text';
 
@@ -58,6 +59,8 @@ function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 }
 
+/** At once: what is typed next, however fast, belongs there. */
 function focus(id: string): void {
-  requestAnimationFrame(() => document.getElementById(id)?.focus());
+  flushSync();
+  document.getElementById(id)?.focus();
 }

@@ -24,9 +24,11 @@ const CARDS: Record<string, Component<RequestCardProps>> = {
   batch: BatchCard,
 };
 
-function kindOf(question: Question): string {
-  const isBatch = isFields(question.payload) && Array.isArray(question.payload['action_requests']);
-  return isBatch ? 'batch' : question.type;
+export function kindOf({ type, payload }: Question): string {
+  const fields = isFields(payload) ? payload : {};
+  if (Array.isArray(fields['action_requests'])) return 'batch';
+  const isChange = type === 'tool_approval' && typeof fields['diff'] === 'string' && typeof fields['path'] === 'string';
+  return isChange ? 'file_change' : type;
 }
 
 export function cardOf(question: Question): Component<RequestCardProps> {
@@ -47,6 +49,7 @@ export function headlineOf(question: Question): string {
     case 'clarification_request':
       return text.requests.asks;
     case 'tool_approval':
+    case 'file_change':
       return wants(String(fields['name'] ?? ''), isFields(fields['args']) ? fields['args'] : {});
     case 'plan_approval':
       return text.requests.showsPlan;

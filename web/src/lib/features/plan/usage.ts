@@ -26,11 +26,10 @@ export function usageOf(values: Record<string, unknown>): Usage | null {
     tokens: sums[2]!,
     seconds: Number(usage['seconds'] ?? 0),
     stopped,
-    sats: satsOf(values['payment']),
+    sats: satsOf(values['payment_spent_sats']),
   };
 }
 
-function satsOf(payment: unknown): number | null {
-  const spent = isFields(payment) ? payment['spent_sats'] : undefined;
+function satsOf(spent: unknown): number | null {
   return typeof spent === 'number' ? spent : null;
 }

@@ -1,0 +1,139 @@
+"""Stories of the person's documents: they stay in the browser, and what leaves is written down."""
+
+import json
+import sys
+from itertools import pairwise
+
+import pytest
+from meaning import NOTES, QUERIES, Reference
+from reportlab.lib.pagesizes import A5
+from reportlab.pdfgen.canvas import Canvas
+from rigging import WEB
+
+from bathysphere.testing import calls, says, together
+
+pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(180, func_only=True)]
+
+REEF = "The reef is old.\n\nIt holds.\n\nFish are many.\n"
+LIST = calls("list_user_files")
+TIE = 0.01
+WORK = says(json.dumps({"move": "work", "why": "They ask for a change."}))
+
+
+def read(file_id, **more):
+    return calls("read_user_file", file_id=file_id, **more)
+
+
+PAGES = (
+    (
+        "The harbour was built in 1871, when ships brought coal and took grain.",
+        "A tower beside it was paid for by a tax on salt.",
+        "The mayor gave a speech that nobody remembers.",
+        "Bread was dear that winter, and the bakers were blamed.",
+        "Two inns were opened, and one of them burned down.",
+    ),
+    (
+        "Many creatures of the abyss glow by a chemical reaction in the skin.",
+        "Others carry bacteria that shine for them.",
+        "Nobody knew it before nets came up from below.",
+        "A museum in the capital keeps some of them in spirit.",
+        "Its rooms are open on Sundays and closed in August.",
+    ),
+    (
+        "A new road to the capital was opened in spring.",
+        "The railway came ten years later, with a bridge of iron.",
+        "Letters then took one day where they had taken a week.",
+        "The post office is a bank today.",
+        "Its clock has stood still since the war.",
+    ),
+)
+
+
+@pytest.fixture
+def pdf(tmp_path):
+    """A real PDF of three pages."""
+    path = tmp_path / "The harbour.pdf"
+    canvas = Canvas(str(path), pagesize=A5)
+    for lines in PAGES:
+        for row, line in enumerate(lines):
+            canvas.drawString(40, 500 - 20 * row, line)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
+def test_one_part_of_two_is_taken_and_the_agent_is_told(story, rig):
+    patch = calls(
+        "patch_user_file",
+        file_id="doc-reef",
+        search=REEF.strip(),
+        replace="The reef is ancient.\n\nIt holds.\n\nFish teem.",
+        description="Livelier words.",
+    )
+    story("files_patch", [WORK, read("doc-reef"), patch, says("I kept your fish.")])
+    told = json.dumps(rig.model.requests()[-1].body)
+    assert "Fish teem." in told
+    assert "I have not counted the fish." in told
+    assert "The reef is ancient." in told
+
+
+def test_a_dropped_pdf_gives_up_a_sentence_by_its_meaning(story, pdf):
+    story("files_meaning", None, str(pdf))
+
+
+def test_everything_is_exported_deleted_and_imported(story):
+    told = says("It says that the reef is old.")
+    story("files_backup", [WORK, together(LIST, read("doc-reef")), told])
+
+
+def test_of_the_documents_only_answers_leave_and_each_is_written_down(story):
+    asked = together(
+        LIST,
+        read("doc-reef", limit=60),
+        calls("grep_user_files", pattern="fish are"),
+        calls("search_user_files", query="luminous animals living at great depths", top_k=1),
+        calls("glob_user_files", pattern="l*"),
+    )
+    patch = calls(
+        "patch_user_file",
+        file_id="doc-light",
+        search="MARKER-GIVEN-SEARCH Many creatures of the abyss glow",
+        replace="All creatures of the abyss glow",
+        description="Bolder.",
+    )
+    script = [WORK, asked, read("doc-light"), patch, says("I have worked through them.")]
+    story("files_privacy", script)
+
+
+def test_a_page_of_the_web_becomes_a_source_when_the_person_says_so(story):
+    story("files_page")
+
+
+def test_the_nearest_eight_are_those_of_python_with_the_same_weights(story, tmp_path):
+    place = tmp_path / "labelled.json"
+    place.write_text(json.dumps({"notes": NOTES, "queries": list(QUERIES)}))
+    tops = story("files_labelled", None, str(place))["tops"]
+    reference = Reference(WEB / "weights")
+    for query in QUERIES:
+        scores = reference.scores(query, NOTES)
+        assert set(tops[query]) == set(list(scores)[:8]), query
+        # Where eight bits round the other way, neighbours of the same score may change places.
+        order = [scores[title] for title in tops[query]]
+        assert all(one >= other - TIE for one, other in pairwise(order)), (query, order)
+    assert sum(label in tops[query] for query, label in QUERIES.items()) == len(QUERIES)
+    first = sum(tops[query][0] == label for query, label in QUERIES.items())
+    sys.stdout.write(f"first of eight: {first} of {len(QUERIES)}\n")
+    assert first >= 8
+
+
+def test_ten_thousand_passages_are_searched_by_meaning_in_a_blink(story):
+    figures = story("files_many")
+    assert figures["passages"] > 10_000
+    assert figures["median_ms"] < 100, figures
+
+
+LOOKED_AT = [WORK, together(LIST, read("doc-essay")), says("They speak of trust.")]
+
+
+def test_every_view_of_the_documents_is_accessible_in_every_form(story):
+    story("files_everywhere", LOOKED_AT)

@@ -1,0 +1,75 @@
+const plural = (count: number, one: string, many: string) => `${count.toLocaleString()} ${count === 1 ? one : many}`;
+
+function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+export const text = {
+  label: 'Team files',
+  size,
+  when: (date: string | null) => (date ? moment.format(new Date(date)) : ''),
+  workspace: 'Workspace',
+  workspaceHint: 'The agent works on the files of this workspace and no other. It is fixed with the first message.',
+  belongs: (name: string) => `This conversation belongs to the workspace ${name}`,
+  other: (name: string) => `You are looking at another workspace. This conversation works on ${name}.`,
+  view: 'What to show',
+  files: 'Files',
+  changes: 'Changes',
+  refresh: 'Refresh',
+  home: 'All files',
+  folder: (name: string) => `Folder ${name}`,
+  empty: 'This folder is empty.',
+  emptyAll: 'This workspace has no files yet. Ask the agent to write one.',
+  more: 'Show more',
+  shown: (count: number) => `${plural(count, 'entry', 'entries')} shown`,
+  loading: 'Loading…',
+  back: 'Back to the folder',
+  choose: 'Choose a file to see what is in it.',
+  preview: 'Preview',
+  source: 'Source',
+  version: 'Version',
+  lines: (from: number, to: number, of: number | null) =>
+    of === null ? `Lines ${from}–${to.toLocaleString()}` : `Lines ${from}–${to.toLocaleString()} of ${of.toLocaleString()}`,
+  moreLines: 'Show more lines',
+  noText: 'This file is not text, so there is nothing to show here.',
+  noLines: 'This file is empty.',
+  picture: (path: string) => `Picture ${path}`,
+  titles: {
+    write_file: (path: string, isNew: boolean) => (isNew ? `New file ${path}` : `Overwrite ${path}`),
+    edit_file: (path: string) => `Change ${path}`,
+    delete: (path: string) => `Delete ${path}`,
+  } as Record<string, (path: string, isNew: boolean) => string>,
+  again:
+    'The file changed after you had approved, so nothing was written. This is the difference now: look again before you approve.',
+  settling: 'One moment: the agent is still coming to rest.',
+  approve: 'Approve',
+  edit: 'Edit first',
+  reject: 'Reject',
+  why: 'Why not? The agent reads your reason.',
+  back2: 'Back',
+  becomes: 'becomes',
+  newText: 'The new text',
+  approveEdited: 'Approve as edited',
+  none: 'Nothing was changed here yet. What you approve is written down here.',
+  actions: { write: 'Written', edit: 'Edited', delete: 'Deleted', undo: 'Put back' } as Record<string, string>,
+  asked: (user: string) => `asked for by ${user}`,
+  approved: (user: string) => `approved by ${user}`,
+  undidBy: (user: string) => `by ${user}`,
+  from: 'from',
+  to: 'to',
+  absent: 'no file',
+  undone: 'was undone',
+  undo: 'Undo',
+  undoLabel: (path: string) => `Undo the change of ${path}`,
+  undoTitle: (path: string) => `Undo this change of ${path}?`,
+  undoHint: 'This is what happens to the file:',
+  undoYes: 'Put it back',
+  keep: 'Keep it',
+  cannot: (why: string) => `This cannot be undone: ${why}.`,
+  wasUndone: (path: string) => `Done: ${path} is as it was before.`,
+  conversation: 'Conversation',
+  record: 'Record of changes',
+} as const;

@@ -1,0 +1,30 @@
+// A PDF is dropped; a sentence is found by what it means, with no word in common, and opened where it stands.
+import { readFileSync } from 'node:fs';
+import { accessible, assert, eventually, open, story } from './kit.mjs';
+import { dropFile, openDocuments, panel, patient, selectedText } from './documents.mjs';
+
+const sentence = 'Many creatures of the abyss glow by a chemical reaction in the skin.';
+
+await story(async ({ page, context }) => {
+  patient(context);
+  await open(page);
+  await openDocuments(page);
+  await dropFile(page, 'The harbour.pdf', 'application/pdf', readFileSync(process.argv[2]));
+  await panel(page).getByRole('button', { name: 'The harbour.txt' }).first().waitFor();
+  const box = panel(page).getByRole('searchbox');
+  await box.fill('railway');
+  const hits = panel(page).getByRole('list', { name: 'Passages found' }).getByRole('listitem');
+  await hits.filter({ hasText: 'railway' }).waitFor(); // by words, whether or not the model is there
+  await box.fill('luminous animals living at great depths');
+  await panel(page).getByRole('button', { name: 'Words', exact: true }).click();
+  await panel(page).getByText('Nothing found.').waitFor();
+  await panel(page).getByRole('button', { name: 'Meaning', exact: true }).click();
+  await eventually(async () => assert.match(await hits.first().innerText(), /glow by a chemical/), 60);
+  await panel(page).getByText('Loading search by meaning').waitFor({ state: 'detached' });
+  await accessible(page, 'search');
+  await hits.first().getByRole('button').click();
+  await eventually(async () => assert.ok((await selectedText(page)).replace(/\s+/g, ' ').includes(sentence)));
+  await accessible(page, 'a source, at its span');
+  const [took] = await page.evaluate(() => performance.getEntriesByName('search by meaning').slice(-1).map(({ duration }) => duration));
+  return { search_ms: Math.round(took) };
+});

@@ -1,0 +1,41 @@
+// The agent proposes a change in two parts; the person takes one, and the agent reads what was refused and why.
+import { accessible, ask, assert, open, rest, says, story } from './kit.mjs';
+import { backupOf, importBackup, kept, openDocuments, panel, patient } from './documents.mjs';
+
+const text = 'The reef is old.\n\nIt holds.\n\nFish are many.\n';
+
+await story(async ({ page, context }) => {
+  patient(context);
+  await open(page);
+  await openDocuments(page);
+  await accessible(page, 'no documents');
+  await importBackup(page, backupOf([{ id: 'doc-reef', title: 'reef.md', text }]));
+  await accessible(page, 'documents');
+  await ask(page, 'Make my text about the reef livelier', { agent: 'Tutor' });
+  const card = page.getByRole('region', { name: 'Requests of the agent' });
+  await card.getByText('A change to reef.md').waitFor();
+  await accessible(page, 'a proposal');
+  const [first, second] = [card.getByRole('region', { name: 'Part 1 of 2' }), card.getByRole('region', { name: 'Part 2 of 2' })];
+  await first.getByRole('button', { name: 'Accept' }).click();
+  await second.getByRole('button', { name: 'Refuse' }).click();
+  await second.getByRole('textbox').fill('I have not counted the fish.');
+  await accessible(page, 'a proposal, decided');
+  await card.getByRole('button', { name: 'Done: accept 1 of 2' }).click();
+  await says(page, 'I kept your fish.');
+  await rest(page);
+  const { documents, versions } = await kept(page);
+  assert.equal(versions.find(({ number }) => number === 2).text, 'The reef is ancient.\n\nIt holds.\n\nFish are many.\n');
+  assert.equal(documents[0].number, 2);
+  // The change is a version of the document, with who made it and why; the one before is there too.
+  await panel(page).getByRole('button', { name: 'reef.md' }).first().click();
+  await panel(page).getByText('The reef is ancient.').waitFor();
+  await accessible(page, 'editor');
+  await panel(page).getByRole('button', { name: 'Versions' }).click();
+  await panel(page).getByText('Agent: Livelier words.').click();
+  await panel(page).getByText('The reef is old.').waitFor();
+  await accessible(page, 'versions');
+  await page.getByRole('tab', { name: 'Disclosed' }).click();
+  await panel(page).locator('summary', { hasText: 'reef.md' }).first().waitFor();
+  await panel(page).locator('summary').first().click();
+  await accessible(page, 'disclosures');
+});

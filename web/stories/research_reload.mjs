@@ -1,0 +1,31 @@
+// The page is left in the middle of research and opened again: it goes on, and what is refused is not done.
+import { accessible, ask, assert, COLD, open, rest, story } from './kit.mjs';
+
+await story(async ({ page }) => {
+  await open(page);
+  await ask(page, 'How deep did the bathysphere go?', { agent: 'Researcher' });
+  const dock = page.getByRole('region', { name: 'Requests of the agent' });
+  await dock.getByText('May this plan be carried out?').waitFor(COLD);
+  await page.reload();
+  await dock.getByText('May this plan be carried out?').waitFor();
+  await dock.getByRole('button', { name: 'Carry it out' }).click();
+  const run = page.getByRole('region', { name: 'How the research goes' });
+  await run.getByText('at work').first().waitFor();
+  await page.reload();
+  await run.getByText('at work').first().waitFor();
+  await run.getByText('done', { exact: true }).first().waitFor();
+  await accessible(page, 'progress');
+  await dock.getByText('The plan should grow. May it?').waitFor();
+  await dock.getByRole('button', { name: 'Reject it' }).click();
+  await dock.getByRole('textbox').fill('The depth is enough.');
+  await dock.getByRole('button', { name: 'Reject it' }).click();
+  const report = page.locator('.report');
+  await report.getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
+  await rest(page);
+  await page.getByText('2 steps done').click();
+  await page.getByText('by you: The depth is enough.').waitFor();
+  assert.equal(await report.count(), 1, 'one report');
+  await page.reload();
+  await report.getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
+  assert.equal(await page.getByText('Unsupported').count(), 0);
+}, { patience: 40_000 });

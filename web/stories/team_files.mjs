@@ -1,0 +1,111 @@
+// A file of the team, from the question to the undo; and the other tenant, who sees none of it.
+import { accessible, ask, assert, eventually, rest, says, signIn, story, told, url } from './kit.mjs';
+
+const { keys, path, place } = told;
+
+await story(
+  async ({ page, browser }) => {
+    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    const tab = page.getByRole('tab', { name: 'Team files' });
+    const article = page.getByRole('article', { name: path });
+
+    await page.goto(url);
+    await signIn(page, 'bsk_000000000000_wrong');
+    await page.getByRole('alert').getByText('not').waitFor();
+    await signIn(page, keys.ada);
+    await page.locator('#composer').waitFor();
+
+    // The agent, and the workspace: only those that the identity may use are offered.
+    await page.getByRole('button', { name: 'Who answers' }).click();
+    await page.getByRole('button', { name: 'Team files Works on' }).click();
+    const picker = page.getByRole('button', { name: 'Workspace: ' });
+    await picker.click();
+    assert.deepEqual(await page.locator('[popover]:popover-open li').allInnerTexts(), ['board', 'main']);
+    await page.getByRole('button', { name: 'board', exact: true }).click();
+    await page.getByRole('button', { name: 'Workspace: board' }).waitFor();
+    await ask(page, 'Set the time of the dive');
+
+    // The difference is what is approved.
+    const lines = dock.getByRole('group', { name: `Difference in ${path}` });
+    await dock.waitFor({ timeout: 60_000 }); // the first run of a server builds the agent
+    await lines.waitFor();
+    await eventually(async () => {
+      const found = await lines.locator('.line').evaluateAll((all) => all.map((line) => `${line.classList[1]} ${line.querySelector('code').lastChild.textContent}`));
+      assert.equal(found.length, 5);
+    });
+    assert.match(await lines.locator('.old').innerText(), /Dive slowly\./);
+    assert.match(await lines.locator('.new').innerText(), /Dive at first light\./);
+    await page.getByTitle('This conversation belongs to the workspace board').first().waitFor();
+    await accessible(page, 'approval');
+    await dock.getByRole('button', { name: 'Approve' }).click();
+    await says(page, 'The specialist is back.');
+    await rest(page);
+    await page.getByTitle('This conversation belongs to the workspace board').first().waitFor();
+
+    // The file, as it is now.
+    await tab.click();
+    await page.getByRole('button', { name: `Folder ${place.slice(1)}` }).click();
+    await page.getByRole('button', { name: 'plan.md' }).click();
+    await article.getByRole('heading', { name: 'Plan', exact: true }).waitFor();
+    await article.getByText('Dive at first light.').waitFor();
+    await accessible(page, 'team-file');
+
+    // The record, and back.
+    await page.getByRole('button', { name: 'Changes' }).click();
+    const row = page.getByRole('list', { name: 'Record of changes' }).getByRole('listitem').filter({ hasText: path });
+    await row.getByText('Edited').waitFor();
+    assert.match(await row.innerText(), /asked for by ada, approved by ada/);
+    await row.getByRole('button', { name: 'Undo' }).click();
+    const sure = page.getByRole('region', { name: `Undo this change of ${path}?` });
+    await sure.locator('.line.new').getByText('Dive slowly.').waitFor();
+    await accessible(page, 'undo');
+    await sure.getByRole('button', { name: 'Keep it' }).click();
+    await sure.waitFor({ state: 'detached' });
+    await row.getByRole('button', { name: 'Undo' }).click();
+    await sure.getByRole('button', { name: 'Put it back' }).click();
+    await page.getByRole('status').getByText(`Done: ${path} is as it was before.`).waitFor();
+    await row.filter({ hasText: 'Put back' }).waitFor();
+    await row.filter({ hasText: 'Edited' }).getByText('was undone').waitFor();
+    await accessible(page, 'changes');
+    await page.getByRole('button', { name: 'Files', exact: true }).click();
+    await article.getByText('Dive slowly.').waitFor();
+    assert.equal(await article.getByText('first light').count(), 0);
+
+    // The same in a page of its own, and after a reload the conversation still says where it belongs.
+    await page.reload();
+    await page.getByTitle('This conversation belongs to the workspace board').first().waitFor();
+    await page.getByRole('link', { name: 'Team files' }).click();
+    await page.getByRole('heading', { name: 'Team files', level: 1 }).waitFor();
+    await page.getByRole('main').getByRole('button', { name: `Folder ${place.slice(1)}` }).click();
+    await page.getByRole('main').getByRole('button', { name: 'plan.md' }).click();
+    await page.getByRole('main').getByText('Dive slowly.').waitFor();
+    await accessible(page, 'team-page');
+
+    // Bob is of the same team and may use one of its workspaces; Eve is of another.
+    for (const [user, workspaces] of [['bob', ['main']], ['eve', ['main']]]) {
+      const context = await browser.newContext();
+      const theirs = await context.newPage();
+      await theirs.goto(url);
+      await signIn(theirs, keys[user]);
+      await theirs.getByText(`Signed in as ${user}`).waitFor();
+      await theirs.getByRole('link', { name: 'Team files' }).click();
+      const choice = theirs.getByRole('main').getByLabel('Workspace');
+      await eventually(async () => assert.deepEqual(await choice.locator('option').allInnerTexts(), workspaces));
+      await theirs.getByRole('main').getByRole('button', { name: 'Changes' }).click();
+      await theirs.getByRole('main').getByRole('button', { name: 'Refresh' }).click();
+      for (const at of ['files?path=/', `file?path=${path}`, 'changes']) {
+        const asked = await theirs.evaluate(
+          async ([where, key]) => {
+            const answer = await fetch(where, { headers: { 'x-api-key': key } });
+            return `${answer.status} ${await answer.text()}`;
+          },
+          [`/workspaces/board/${at}`, keys[user]],
+        );
+        assert.match(asked, /^40[34] /);
+      }
+      assert.equal((await theirs.locator('body').innerText()).includes(place), false);
+      await context.close();
+    }
+  },
+  { allows: /401|403|404/ },
+);

@@ -1,0 +1,103 @@
+// A map grows with the talk; the person accepts, refuses with a reason, and jumps to where things come from.
+import { accessible, ask, assert, COLD, eventually, open, rest, says, story } from './kit.mjs';
+import { everyForm, shoot } from './views.mjs';
+
+const backup = process.argv[2];
+
+await story(async ({ page }) => {
+  await open(page);
+  await page.getByRole('tab', { name: 'Documents' }).click();
+  await page.getByText('Backup', { exact: false }).first().click();
+  await page.getByLabel('Import a backup').setInputFiles(backup);
+  await page.getByText('money.md').first().waitFor();
+
+  // What the tutor puts forward is on the map, and waits for the person's word.
+  await ask(page, 'I hold that money is trust.', { agent: 'Tutor' });
+  await says(page, 'What does that trust rest on?', COLD);
+  await rest(page);
+  await page.getByRole('tab', { name: 'Map' }).click();
+  const panel = page.getByRole('tabpanel');
+  const tree = panel.getByRole('tree');
+  const line = (words) => tree.getByRole('treeitem').filter({ hasText: words });
+  await line('Money is trust.').waitFor();
+  assert.equal(await tree.getByRole('treeitem').count(), 4);
+  assert.equal(await panel.locator('svg .node').count(), 4);
+  assert.equal(await panel.locator('svg .edge').count(), 3);
+  await panel.locator('svg .node').filter({ hasText: 'Paper has no use' }).click();
+  await panel.getByRole('group', { name: 'Premise' }).waitFor();
+  await everyForm(page, 'tutor-talk', { panel: 'Map' });
+
+  // The move of the turn is a chip over the tutor's words.
+  const chip = page.getByRole('button', { name: 'Asks what it rests on' });
+  await chip.click();
+  await page.getByText('Nothing supports the claim. Chosen by the tutor.').waitFor();
+
+  // By keys: the claim is theirs, and it leads to where they said it.
+  await line('Money is trust.').focus();
+  await page.keyboard.press('Enter');
+  const claim = panel.getByRole('group', { name: 'Claim' });
+  await claim.getByRole('button', { name: 'Where it was said' }).click();
+  await eventually(async () => assert.equal(await focused(page), 'I hold that money is trust.'));
+  await claim.getByRole('button', { name: 'Accept' }).click();
+  await line('Money is trust.').getByText('you, accepted').waitFor();
+
+  // One is refused, with a reason; a reload forgets nothing; the tutor is told.
+  await line('Paper has no use of its own.').click();
+  await panel.getByRole('group', { name: 'Premise' }).getByRole('button', { name: 'Refuse' }).click();
+  await panel.getByRole('textbox').fill('Paper burns well.');
+  await panel.getByRole('button', { name: 'Refuse it' }).click();
+  await line('Paper has no use of its own.').waitFor({ state: 'detached' });
+  await panel.getByText('2 decisions go with your next message.').waitFor();
+  await page.reload();
+  await panel.getByText('2 decisions go with your next message.').waitFor();
+  await accessible(page, 'decisions');
+  await panel.getByRole('button', { name: 'Tell the tutor now' }).click();
+  await says(page, 'You are right: paper burns well.');
+  await rest(page);
+  await panel.getByText('decisions go with your next message').waitFor({ state: 'detached' });
+  assert.equal(await tree.getByRole('treeitem').count(), 3);
+  await panel.getByText('Refused (1)').waitFor();
+
+  // Evidence opens the document at its span.
+  await line('Money outlived its gold.').click();
+  await panel.getByRole('button', { name: 'In your document' }).click();
+  await page.locator('.cm-content').waitFor();
+  await eventually(async () => assert.equal(await selection(page), 'People went on taking dollars in shops.'));
+
+  // Voices of a seminar speak for themselves; what they add is asked about.
+  await page.getByRole('tab', { name: 'Map' }).click();
+  await ask(page, 'Hold a seminar on it.');
+  const dock = page.getByRole('region', { name: 'Requests of the agent' });
+  await dock.getByText('Which of these do you stand by?').waitFor();
+  await page.getByRole('article', { name: 'Advocate' }).getByText('Each of us takes a note').waitFor();
+  await page.getByRole('article', { name: 'Sceptic' }).getByText('A state that takes its notes').waitFor();
+  await everyForm(page, 'tutor-seminar', { panel: 'Map' });
+  await dock.getByRole('group', { name: 'A note is taken' }).getByLabel('Accept').check();
+  await dock.getByRole('group', { name: 'Taxes make money' }).getByLabel('Refuse').check();
+  await dock.getByRole('textbox').fill('Taxes are a kind of trust.');
+  await dock.getByRole('button', { name: 'Send' }).click();
+  await says(page, 'Both have spoken. Where does that leave you?');
+  await rest(page);
+  await line('A note is taken').getByText('Advocate, accepted').waitFor();
+  assert.equal(await line('Taxes make money').count(), 0);
+
+  await panel.getByRole('button', { name: 'Larger' }).click();
+  await page.getByRole('dialog', { name: 'The argument map' }).waitFor();
+  await accessible(page, 'the large map');
+  await shoot(page, 'tutor-large-desktop-light');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+}, { patience: 40_000 });
+
+/** What the person said, if it has the focus. */
+function focused(page) {
+  return page.evaluate(() => document.activeElement.querySelector('.bubble')?.textContent ?? '');
+}
+
+/** The words that are chosen in the editor. */
+function selection(page) {
+  return page.evaluate(() => {
+    const root = document.querySelector('.code')?.shadowRoot;
+    return String((root?.getSelection ? root : document).getSelection());
+  });
+}

@@ -1,0 +1,45 @@
+// Fund from the mint, lock 256, run until exhausted, top up, finish, receive the refund.
+import { accessible, assert, eventually, open, rest, story } from './kit.mjs';
+import { ask, balance, budget, dock, fund, hasBalance, line, says, settled, showChat, showWallet } from './wallet_kit.mjs';
+
+await story(async ({ page }) => {
+  await open(page);
+  await line(page).getByText('50 sats a model call').waitFor(); // before anything is run
+  await showWallet(page);
+  await hasBalance(page, 0);
+  await fund(page, 1000);
+  await page.getByText('Paid. 1,000 sats are in your wallet.').waitFor();
+  await hasBalance(page, 1000);
+  await page.getByRole('button', { name: 'New conversation' }).click();
+
+  await budget(page, 256);
+  await line(page).getByText('255 sats left').waitFor(); // 1 sat is the mint's, for the settlement
+  await line(page).getByText('Wallet 743 sats').waitFor();
+  await ask(page, 'Count to five');
+  await dock(page).getByText('The next model call costs 50 sats, and 5 sats are left.').waitFor();
+  await line(page).getByText('250 spent').waitFor();
+  await accessible(page, 'exhausted');
+
+  await dock(page).getByRole('spinbutton', { name: 'Sats to top up' }).fill('100');
+  await dock(page).getByRole('button', { name: 'Top up 100 sats' }).click();
+  await says(page, 'Counted to five.');
+  await rest(page);
+  await line(page).getByText('54 sats left').waitFor();
+  await line(page).getByText('300 spent').waitFor();
+  await page.getByRole('tab', { name: 'Plan' }).click();
+  const meter = page.getByRole('region', { name: 'Used in this run' });
+  await eventually(async () => assert.match(await meter.innerText(), /sats in all\s*300/));
+
+  await line(page).getByRole('button', { name: 'Finish and refund' }).click();
+  await line(page).getByText('53 sats came back').waitFor();
+  await line(page).getByText('Wallet 695 sats').waitFor();
+  await showWallet(page);
+  await hasBalance(page, 695);
+  const { coins } = await settled(page);
+  await page.reload();
+  await hasBalance(page, 695);
+  assert.equal(coins.reduce((sum, coin) => sum + coin.amount, 0), await balance(page));
+  await showChat(page, 'Count to five');
+  await line(page).getByText('53 sats came back').waitFor();
+  return { balance: 695, coins };
+});

@@ -1,0 +1,66 @@
+// Each view of the wallet, light and dark, on a desk and on a phone, without a violation; pictures on demand.
+import { accessible, colours, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
+import { shoot } from './views.mjs';
+import { ask, dock, fund, hasBalance, line } from './wallet_kit.mjs';
+
+await story(async ({ page }) => {
+  const look = async (name, prepare = async () => {}) => {
+    for (const theme of ['light', 'dark']) {
+      await colours(page, theme);
+      for (const [form, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+        await page.setViewportSize(size);
+        await prepare(form);
+        await accessible(page, `${name}, ${theme}, ${form}`);
+        await shoot(page, `wallet-${name}-${form}-${theme}`);
+      }
+    }
+    await page.setViewportSize(DESKTOP);
+  };
+  const chat = async (form) => form === 'phone' && page.getByRole('button', { name: 'Chat' }).click();
+
+  await open(page);
+  await line(page).waitFor();
+  await look('line', chat);
+  await line(page).getByRole('button', { name: 'Set a budget' }).click();
+  const sheet = page.getByRole('dialog');
+  await sheet.getByText('Add money first').waitFor();
+  await look('budget-empty');
+  await sheet.getByRole('button', { name: 'By token' }).click();
+  await look('budget-token');
+  await page.keyboard.press('Escape');
+  await sheet.waitFor({ state: 'detached' });
+
+  await page.goto(new URL('/wallet', page.url()).href);
+  await hasBalance(page, 0);
+  await look('page-empty', chat);
+  await page.route('**/v1/mint/quote/bolt11/*', (route) => route.fulfill({ json: { state: 'UNPAID' } }));
+  await fund(page, 1000);
+  await page.getByText('Waiting until it is paid').waitFor();
+  await look('invoice', chat);
+  await page.unrouteAll({ behavior: 'wait' });
+  await hasBalance(page, 1000);
+
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await line(page).getByRole('button', { name: 'Set a budget' }).click();
+  await page.getByRole('dialog').getByText('Enough for about 5 model calls.').waitFor();
+  await look('budget');
+  await page.getByRole('dialog').getByRole('spinbutton').fill('60');
+  await page.keyboard.press('Enter'); // by keys alone
+  await line(page).getByText('59 sats left').waitFor();
+  await look('line-budget', chat);
+  await ask(page, 'Count to two');
+  await dock(page).getByText('The next model call costs 50 sats, and 9 sats are left.').waitFor();
+  await look('exhausted', chat);
+  await dock(page).getByText('Pay with another wallet').click();
+  await look('exhausted-other', chat);
+  await dock(page).getByRole('button', { name: /Top up/ }).click();
+  await says(page, 'Counted to two.');
+  await rest(page);
+  await page.goto(new URL('/wallet', page.url()).href);
+  await page.getByRole('button', { name: 'Finish and refund' }).waitFor();
+  await page.getByRole('button', { name: 'Show the 12 words' }).click();
+  await page.getByText('Bring back from words').click();
+  await look('page', chat);
+  await page.getByRole('button', { name: 'Finish and refund' }).click();
+  await hasBalance(page, 1000 - 61 - 101 + 57);
+});
