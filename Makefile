@@ -3,6 +3,7 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
+LIGHT := tests/unit tests/architecture tests/features tests/docs
 
 # Every target that says what it is for: none of them is a file.
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
@@ -30,12 +31,13 @@ types: ## Type-check the package
 imports: ## Check that imports point down
 	$(RUN)/lint-imports
 
-test: ## Run every test
+test: ## Run every test; those that look at a clock run one after the other
 	@scripts/services.sh
-	$(RUN)/pytest
+	@$(MAKE) --no-print-directory test-unit
+	$(RUN)/pytest tests $(LIGHT:%=--ignore=%) --durations=25
 
 test-unit: ## Run the tests that need no service, no Node and no model
-	$(RUN)/pytest tests/unit tests/architecture tests/features tests/docs
+	$(RUN)/pytest -n 2 --dist loadfile $(LIGHT)
 
 check: lint types imports test ## What CI runs: lint, types, imports, every test
 

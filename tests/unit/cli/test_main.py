@@ -65,13 +65,16 @@ def test_help_imports_nothing_of_the_agent_stack_and_is_quick():
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = []
+    for _ in range(3):  # the machine's other work only ever adds: the least is the command's own
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     loaded = {name.partition(".")[0] for name in json.loads(shown.stderr)}
     assert "bathysphere" in loaded
     assert loaded.isdisjoint(HEAVY)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.2
+    assert min(seconds) < 0.2
 
 
 def test_importing_the_package_imports_nothing_of_the_agent_stack():

@@ -485,6 +485,7 @@ def test_a_second_ctrl_c_leaves_a_run_that_will_not_stop():
         threading.Event().wait(0.3)
         os.kill(os.getpid(), signal.SIGINT)
         assert stubborn.wait(5)
+        threading.Event().wait(0.3)  # a finger: while the loop still turns, nobody is woken by it
         os.kill(os.getpid(), signal.SIGINT)
 
     presses = threading.Thread(target=press_twice)
