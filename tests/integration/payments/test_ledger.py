@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -10,7 +10,7 @@ from histories import play
 from ledger_rig import ALICE, BOB, GRACE, Rig, earned, prepare, refund
 
 from bathysphere.core.errors import BathysphereError
-from bathysphere.payments.ledger.audit import audit
+from bathysphere.payments.ledger.audit import StuckSwap, audit, stuck
 from bathysphere.payments.ledger.errors import (
     NoPaymentSession,
     PaymentSessionTaken,
@@ -173,7 +173,8 @@ async def test_a_cancelled_call_is_free_for_its_own_run_and_costs_again_in_anoth
 
 async def test_another_payer_cannot_charge_or_see_the_account(rig: Rig):
     await rig.funded("one", 100)
-    assert (await rig.accounts.charge("one", "k", 1, payer=BOB)).outcome == "no_session"
+    stranger = await rig.accounts.charge("one", "k", 1, payer=BOB)
+    assert (stranger.outcome, stranger.balance, stranger.spent) == ("no_session", 0, 0)
     assert await rig.accounts.current("one", payer=BOB) is None
     with pytest.raises(NoPaymentSession):
         await rig.accounts.begin_close("one", payer=BOB)
@@ -269,6 +270,7 @@ async def test_an_account_without_money_is_closed_at_once(rig: Rig):
     await rig.accounts.begin_close("one", payer=ALICE)
     assert await rig.settle() == 0
     assert (await rig.accounts.current("one", payer=ALICE)).status == "closed"
+    assert (await rig.accounts.begin_close("one", payer=ALICE)).status == "closed"  # once more
 
 
 async def test_attempts_are_counted_so_that_they_can_end(rig: Rig):
@@ -290,6 +292,9 @@ async def test_a_stuck_swap_is_counted_and_can_still_end_well(rig: Rig):
     (swap,) = await rig.settling.take()
     await rig.settling.stuck(swap, "11002", look_again=timedelta(minutes=10))
     assert (await audit(rig.pool)).stuck == 100
+    assert await stuck(rig.pool) == [
+        StuckSwap(swap_id=swap.swap_id, sats=100, tries=1, since=rig.clock.now(), why="11002")
+    ]
     assert await rig.settling.take() == []
     rig.clock.wait(timedelta(minutes=11))
     assert await rig.settle() == 1
@@ -308,6 +313,23 @@ async def test_a_lease_that_ran_out_gives_the_same_swap_to_another(rig: Rig):
     await rig.settling.put_off(first, "late", after=timedelta(hours=1))  # no longer its own
     assert await rig.settling.done(second, earned(second), refund(second))
     assert not await rig.settling.done(first, earned(first), refund(first))
+
+
+async def test_a_swap_is_pending_from_the_first_time_that_the_mint_says_so(rig: Rig):
+    await rig.funded("one", 99)
+    session = await rig.accounts.begin_close("one", payer=ALICE)
+    await rig.settling.freeze(session.session_id, prepare)
+    minute, seen = timedelta(minutes=1), []
+    for is_pending in ({}, {"is_pending": True}, {"is_pending": True}, {}):
+        (swap,) = await rig.settling.take()
+        await rig.settling.put_off(swap, "later", after=minute, **is_pending)
+        rig.clock.wait(minute)
+        (looked,) = await rig.settling.take()
+        await rig.settling.put_off(looked, "later", after=minute, is_pending=bool(is_pending))
+        seen.append(looked.pending_at)
+        rig.clock.wait(minute)
+    began = datetime(2026, 11, 1, tzinfo=UTC) + 2 * minute
+    assert seen == [None, began, began, None]
 
 
 async def test_a_refund_is_delivered_as_often_as_it_is_asked_for(rig: Rig):
