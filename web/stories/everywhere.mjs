@@ -34,6 +34,10 @@ await story(async ({ page }) => {
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   await accessible(page, 'help');
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('#conversation:focus').waitFor();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.press('Control+k');
   await page.keyboard.type('no such conversation');

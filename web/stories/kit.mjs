@@ -36,9 +36,10 @@ export async function story(tell, options = {}) {
     assert.deepEqual(wrong, []);
     console.log(JSON.stringify(figures ?? {}));
   } catch (error) {
-    for (const page of context.pages()) console.error(`what ${page.url()} showed:\n${await page.locator('body').innerText()}\n`);
+    console.error(error); // first: logs are cut at their end
     console.error(wrong.join('\n'));
-    throw error;
+    for (const page of context.pages()) console.error(`what ${page.url()} showed:\n${await page.locator('body').innerText()}\n`);
+    process.exitCode = 1;
   } finally {
     await context.close();
     await browser.close();

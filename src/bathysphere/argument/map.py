@@ -9,7 +9,7 @@ so it can be the reducer of graph state while several writers add at once.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from bathysphere.core.errors import CallerError
@@ -192,15 +192,15 @@ def status_of(known: ArgumentMap, node_id: str) -> Status:
 
 def live_nodes(known: ArgumentMap) -> list[Node]:
     """The nodes that were not refused, in a fixed order: by kind, then id."""
-    live = [node for node in known["nodes"].values() if status_of(known, node["id"]) != "refused"]
-    return sorted(live, key=lambda node: (KINDS.index(node["kind"]), node["id"]))
+    nodes = known["nodes"].values()
+    return _in_order(node for node in nodes if status_of(known, node["id"]) != "refused")
 
 
 def refused_nodes(known: ArgumentMap) -> list[tuple[Node, str]]:
     """What the person refused, in a fixed order, with the reason where they gave one."""
-    gone = [node for node in known["nodes"].values() if status_of(known, node["id"]) == "refused"]
-    rows = sorted(gone, key=lambda node: (KINDS.index(node["kind"]), node["id"]))
-    return [(node, known["decisions"][node["id"]].get("reason", "")) for node in rows]
+    nodes = known["nodes"].values()
+    gone = _in_order(node for node in nodes if status_of(known, node["id"]) == "refused")
+    return [(node, known["decisions"][node["id"]].get("reason", "")) for node in gone]
 
 
 def live_relations(known: ArgumentMap) -> list[Relation]:
@@ -260,6 +260,10 @@ def clean(data: Mapping[str, Any] | None) -> ArgumentMap:
 
 _TEXTS = ("message", "said", "file", "version", "quote")
 _NUMBERS = ("start", "end")
+
+
+def _in_order(nodes: Iterable[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: (KINDS.index(node["kind"]), node["id"]))
 
 
 def _values(data: Mapping[str, Any], part: str) -> list[Any]:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from functools import cache
 from importlib.resources import files
 
 _INSIDE = {
@@ -17,6 +18,7 @@ def page_policy(page: str) -> str:
     return f"{policy}; frame-ancestors 'none'"
 
 
+@cache
 def verifier_page() -> str:
     """The page, with a content policy that allows its own script and style by their hashes."""
     source = (files("bathysphere.evidence.proof") / "verifier.html").read_text(encoding="utf-8")

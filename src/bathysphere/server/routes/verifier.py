@@ -6,12 +6,14 @@ from starlette.responses import HTMLResponse, Response
 from bathysphere.evidence.proof.page import page_policy, verifier_page
 
 router = APIRouter(tags=["verifier"])
-_PAGE = verifier_page()
-# Its own policy, not the app's: no connection at all, and no script but the one in it.
-_HEADERS = {"content-security-policy": page_policy(_PAGE), "cache-control": "no-cache"}
 
 
 @router.get("/verify", response_class=Response)
 async def verify() -> Response:
     """One page that checks a proof in the browser; saved to a file, it works without a server."""
-    return HTMLResponse(_PAGE, headers=_HEADERS)
+    page = verifier_page()
+    # Its own policy, not the app's: no connection at all, and no script but the one in it.
+    policy = page_policy(page)
+    return HTMLResponse(
+        page, headers={"content-security-policy": policy, "cache-control": "no-cache"}
+    )
