@@ -109,6 +109,28 @@ async def test_a_lost_log_is_made_up_for_with_the_state(services: Services) -> N
     assert all(event.seq > last.seq - WIDTH for event in found)
 
 
+async def test_a_run_that_ends_while_a_reader_comes_is_told_whole(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = uuid4()
+    await services.threads.create(thread, owner=ALICE)
+    looked_up = services.events.last_id
+    began: list[bool] = []
+
+    async def slowly(thread_id: UUID) -> int:
+        last = await looked_up(thread_id)
+        if not began:
+            began.append(True)
+            await start(services, "chat", {"messages": [("user", "hi")]}, thread)
+        return last
+
+    monkeypatch.setattr(services.events, "last_id", slowly)
+    async with working(services):
+        found = await heard(services, thread)
+    assert "messages" in [event.channel for event in found]
+    assert not any(event.is_made_up for event in found)
+
+
 async def test_a_lost_log_does_not_hide_an_open_question(services: Services) -> None:
     async with working(services):
         thread = await start(services, "chat", {"messages": [("user", "confirm")]})

@@ -57,8 +57,7 @@ class Feed:
         is_known = await self._is_mine()
         position = self._since // WIDTH
         last = await self._services.events.last_id(self._thread_id)
-        # Without `since` it may still be a client that lost its connection, and then the log.
-        if last < position or (is_known and not last and await self._is_over()):
+        if last < position or (is_known and not last and await self._is_lost()):
             yield await self._snapshot(position)
             position = 0
         # From the start, because a message that is being written began somewhere before.
@@ -103,10 +102,16 @@ class Feed:
     async def _is_mine(self) -> bool:
         return await thread_exists(self._services.pool, self._thread_id, owner=self._owner)
 
-    async def _is_over(self) -> bool:
-        """Whether nothing more will be told by a run."""
+    async def _is_lost(self) -> bool:
+        """Whether a run is over and the log has nothing of it.
+
+        Without `since` it may be a client that lost its connection, and then the log. The log is
+        looked at last: a run that began and ended meanwhile is in it.
+        """
         runs = await self._services.runs.of_thread(self._thread_id, owner=self._owner, limit=1)
-        return bool(runs) and runs[0].is_over
+        if not runs or not runs[0].is_over:
+            return False
+        return not await self._services.events.last_id(self._thread_id)
 
     async def _snapshot(self, resumes_at: int) -> list[WireEvent]:
         """Where the thread stands, in place of events that are gone."""
