@@ -127,10 +127,13 @@ export async function colours(page, theme) {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-/** No violation of any rule of axe. */
+/** No violation of any rule of axe. In the dark only the colours are others than by day. */
 export async function accessible(page, where) {
   await page.evaluate(axeSource);
-  const { violations } = await page.evaluate(() => window.axe.run());
+  const { violations } = await page.evaluate(() => {
+    const isDark = document.documentElement.dataset.theme === 'dark';
+    return window.axe.run(isDark ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {});
+  });
   const told = violations.map(({ id, nodes }) => `${where}: ${id}: ${nodes.map((node) => node.html).join(' | ')}`);
   assert.deepEqual(told, []);
 }
