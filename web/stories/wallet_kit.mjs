@@ -20,7 +20,7 @@ export async function balance(page) {
 }
 
 export async function hasBalance(page, sats) {
-  await eventually(async () => assert.equal(await balance(page), sats));
+  await eventually(async () => assert.equal(await balance(page), sats), 30); // a request that hangs is given up after 20
 }
 
 /** On the wallet's page: an invoice that the mint's pretended wallet pays. */

@@ -33,11 +33,13 @@ await story(async ({ page }) => {
   await page.goto(new URL('/wallet', page.url()).href);
   await hasBalance(page, 0);
   await look('page-empty', chat);
-  await page.route('**/v1/mint/quote/bolt11/*', (route) => route.fulfill({ json: { state: 'UNPAID' } }));
+  let isPaid = false;
+  const asked = (route) => (isPaid ? route.continue() : route.fulfill({ json: { state: 'UNPAID' } }));
+  await page.route('**/v1/mint/quote/bolt11/*', asked);
   await fund(page, 1000);
   await page.getByText('Waiting until it is paid').waitFor();
   await look('invoice', chat);
-  await page.unrouteAll({ behavior: 'wait' });
+  isPaid = true;
   await hasBalance(page, 1000);
 
   await page.getByRole('button', { name: 'New conversation' }).click();
