@@ -4,6 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 LIGHT := tests/unit tests/architecture tests/features tests/docs
+SIDE_BY_SIDE := $(LIGHT) tests/conformance tests/contract tests/storage
 
 # Every target that says what it is for: none of them is a file.
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
@@ -33,8 +34,8 @@ imports: ## Check that imports point down
 
 test: ## Run every test; those that look at a clock run one after the other
 	@scripts/services.sh
-	@$(MAKE) --no-print-directory test-unit
-	$(RUN)/pytest tests $(LIGHT:%=--ignore=%) --durations=25
+	$(RUN)/pytest -n 2 --dist loadfile $(SIDE_BY_SIDE)
+	$(RUN)/pytest tests $(SIDE_BY_SIDE:%=--ignore=%) --durations=25
 
 test-unit: ## Run the tests that need no service, no Node and no model
 	$(RUN)/pytest -n 2 --dist loadfile $(LIGHT)
