@@ -33,6 +33,7 @@ SERVER = "postgresql://root@127.0.0.1:5432"
 ALICE = Payer(tenant="t", user="alice")
 BOB = Payer(tenant="t", user="bob")
 GRACE = timedelta(minutes=15)
+SEALER = Sealer(b"a secret of thirty-two bytes ....")
 TABLES = (
     "payments.entries, payments.refunds, payments.vault, payments.swaps, payments.charges,"
     " payments.proofs, payments.deposits, payments.sessions"
@@ -140,7 +141,7 @@ def refund(swap: Swap) -> RefundToken | None:
 
 @asynccontextmanager
 async def open_rig(database: Database) -> AsyncIterator[Rig]:
-    clock, sealer = HandClock(), Sealer(b"a secret of thirty-two bytes ....")
+    clock, sealer = HandClock(), SEALER
     async with open_pool(database) as pool:
         yield Rig(
             pool=pool,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 from histories import play
-from ledger_rig import ALICE, BOB, GRACE, Rig, earned, prepare, refund
+from ledger_rig import ALICE, BOB, GRACE, SEALER, Rig, earned, prepare, refund
 
 from bathysphere.core.errors import BathysphereError
 from bathysphere.payments.ledger.audit import StuckSwap, audit, stuck
@@ -244,7 +244,10 @@ async def test_sessions_close_by_themselves_before_the_locktime_and_when_nobody_
     await rig.accounts.deposit("idle", rig.token(16, hours=500), payer=ALICE)
     idle = timedelta(hours=12)
     assert await rig.accounts.close_overdue(idle=idle) == []
-    rig.clock.wait(timedelta(hours=4, minutes=1))
+    rig.clock.wait(timedelta(hours=4))
+    soon = await rig.accounts.current("soon", payer=ALICE)
+    assert soon.expires_at == rig.clock.now()
+    assert rig.accounts.is_expired(soon)
     # Even if no sweep ran, a charge that could be taken back is not made.
     assert (await rig.accounts.charge("soon", "key", 1, payer=ALICE)).outcome == "expired"
     assert len(await rig.accounts.close_overdue(idle=idle)) == 1
@@ -263,6 +266,47 @@ async def test_what_was_taken_back_after_the_locktime_is_booked_as_a_loss(rig: R
     books = await audit(rig.pool)
     assert (books.lost, books.vault, books.violations) == (30, 0, ())
     assert (await rig.accounts.current("one", payer=ALICE)).status == "closed"
+
+
+async def test_the_journal_says_what_each_entry_is(rig: Rig):
+    for thread, end in (("kept", rig.settling.done), ("gone", rig.settling.lost)):
+        session = await rig.funded(thread, 99)
+        await rig.accounts.charge(thread, thread, 30, payer=ALICE)
+        await rig.accounts.complete(thread, thread, 20, b"answer")
+        await rig.accounts.begin_close(thread, payer=ALICE)
+        await rig.settling.freeze(session.session_id, prepare)
+        (swap,) = await rig.settling.take()
+        rest = (earned(swap), refund(swap)) if thread == "kept" else ("11001",)
+        assert await end(swap, *rest)
+    async with rig.pool.connection() as connection:
+        rows = await (
+            await connection.execute(
+                "SELECT DISTINCT thread_id, kind FROM payments.entries"
+                " JOIN payments.sessions USING (session_id)"
+            )
+        ).fetchall()
+    kinds = {(row["thread_id"], row["kind"]) for row in rows}
+    both = {"deposit", "charge", "release", "close"}
+    assert kinds == {("kept", kind) for kind in both | {"settle"}} | {
+        ("gone", kind) for kind in both | {"loss"}
+    }
+
+
+async def test_a_swap_that_gave_less_than_was_asked_for_is_not_done(rig: Rig):
+    session = await rig.funded("one", 99)
+    await rig.accounts.charge("one", "key", 30, payer=ALICE)
+    await rig.accounts.complete("one", "key", 30, b"answer")
+    await rig.accounts.begin_close("one", payer=ALICE)
+    await rig.settling.freeze(session.session_id, prepare)
+    (swap,) = await rig.settling.take()
+    for gave in (([], refund(swap)), (earned(swap), None)):
+        with pytest.raises(ValueError, match="did not give"):
+            await rig.settling.done(swap, *gave)
+    assert (await audit(rig.pool)).vault == 0
+    assert await rig.settling.done(swap, earned(swap), refund(swap))
+    async with rig.pool.connection() as connection:
+        row = await (await connection.execute("SELECT y, proof FROM payments.vault")).fetchone()
+    assert SEALER.open(f"vault/{row['y']}", row["proof"]) == b"money"
 
 
 async def test_an_account_without_money_is_closed_at_once(rig: Rig):
@@ -290,7 +334,8 @@ async def test_a_stuck_swap_is_counted_and_can_still_end_well(rig: Rig):
     session = await rig.accounts.begin_close("one", payer=ALICE)
     await rig.settling.freeze(session.session_id, prepare)
     (swap,) = await rig.settling.take()
-    await rig.settling.stuck(swap, "11002", look_again=timedelta(minutes=10))
+    later = timedelta(minutes=10)
+    assert await rig.settling.stuck(swap, "11002", look_again=later) is True
     assert (await audit(rig.pool)).stuck == 100
     assert await stuck(rig.pool) == [
         StuckSwap(swap_id=swap.swap_id, sats=100, tries=1, since=rig.clock.now(), why="11002")
@@ -299,6 +344,7 @@ async def test_a_stuck_swap_is_counted_and_can_still_end_well(rig: Rig):
     rig.clock.wait(timedelta(minutes=11))
     assert await rig.settle() == 1
     assert (await audit(rig.pool)).stuck == 0
+    assert await rig.settling.stuck(swap, "11002", look_again=later) is False  # it is done
 
 
 async def test_a_lease_that_ran_out_gives_the_same_swap_to_another(rig: Rig):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
+from coincurve import PublicKey
 from ledger_rig import ALICE, BOB, Rig
 
 from bathysphere.core.payments import Bill, Owed, Paid
@@ -15,6 +16,7 @@ from bathysphere.payments.till import BadRefundKey, Terms, Till
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
 KEY = curve.public_key(b"\x22" * 32).hex()
+LONG_KEY = PublicKey(bytes.fromhex(KEY)).format(compressed=False).hex()
 KEYS = SessionKeys(b"a secret of thirty-two bytes ....")
 
 
@@ -57,7 +59,9 @@ async def test_a_session_is_the_payers_and_has_a_key_of_its_own(till: Till):
         await till.session("t", payer=BOB)
 
 
-@pytest.mark.parametrize("key", ["", "zz", KEY[:-2], KEY + "00", "05" + KEY[2:], "02" + "ff" * 32])
+@pytest.mark.parametrize(
+    "key", ["", "zz", KEY[:-2], KEY + "00", "05" + KEY[2:], "02" + "ff" * 32, LONG_KEY]
+)
 async def test_a_refund_key_that_is_no_key_is_refused(till: Till, key: str):
     with pytest.raises(BadRefundKey) as refused:
         await till.open("t", payer=ALICE, refund_key=key)
@@ -152,6 +156,7 @@ async def test_an_expired_session_is_closed_before_money_is_asked_for(till: Till
     purse = till.purse("t", payer=ALICE)
     await purse.deposit("50")
     assert (await purse.bill(60)).suggested == 100
+    assert (await purse.bill(160)).suggested == 112  # 50 are there
     assert (await till.session("t", payer=ALICE)).session_id == first.session_id
     rig.clock.wait(timedelta(hours=48))
     assert await purse.charge("k", 1) == Owed(balance=50, reason="expired")

@@ -495,3 +495,4 @@ def test_the_tags_of_a_wanted_lock():
         id="x", unit="sat", mints=("m",), lock=requests.LockWanted(key=SESSION)
     )
     assert requests.decode_request(bare.encode()) == bare
+    assert bare.lock.kind == "P2PK"

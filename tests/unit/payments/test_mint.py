@@ -9,6 +9,7 @@ from offline_mint import EVIL, HONEST
 
 from bathysphere.payments.errors import MintRefused, MintUnfit, MintUnknown
 from bathysphere.payments.mint import MAX_BODY, KeysetBook, MintClient
+from bathysphere.payments.nuts import curve
 from bathysphere.payments.nuts.proofs import BlindedMessage
 
 G = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
@@ -164,6 +165,9 @@ async def test_states_come_back_in_the_order_of_the_question():
     answer = {"states": [{"Y": H, "state": "SPENT"}, {"Y": G, "state": "PENDING"}]}
     ys = [bytes.fromhex(y) for y in (G, H, G)]
     assert await mint(answer).states(ys) == ["PENDING", "SPENT", "PENDING"]
+    third = curve.public_key(b"\x07" * 32)
+    answer["states"].append({"Y": third.hex(), "state": "UNSPENT"})  # every state at once
+    assert await mint(answer).states([*ys, third]) == ["PENDING", "SPENT", "PENDING", "UNSPENT"]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +181,6 @@ async def test_states_that_make_no_sense_leave_it_open(states):
 
 
 async def test_many_states_are_asked_in_batches():
-    from bathysphere.payments.nuts import curve
-
     ys = [curve.hash_to_curve(bytes([n])) for n in range(250)]
     asked = []
 
