@@ -4,7 +4,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 LIGHT := tests/unit tests/architecture tests/features tests/docs
-SIDE_BY_SIDE := $(LIGHT) tests/conformance tests/contract tests/storage
+SIDE_BY_SIDE := $(LIGHT) tests/conformance tests/contract
 
 # Every target that says what it is for: none of them is a file.
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
