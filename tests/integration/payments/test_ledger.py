@@ -262,7 +262,8 @@ async def test_what_was_taken_back_after_the_locktime_is_booked_as_a_loss(rig: R
     session = await rig.accounts.begin_close("one", payer=ALICE)
     await rig.settling.freeze(session.session_id, prepare)
     (swap,) = await rig.settling.take()
-    assert await rig.settling.lost(swap, "11001")
+    assert await rig.settling.lost(swap, "11001") is True
+    assert await rig.settling.lost(swap, "11001") is False
     books = await audit(rig.pool)
     assert (books.lost, books.vault, books.violations) == (30, 0, ())
     assert (await rig.accounts.current("one", payer=ALICE)).status == "closed"
@@ -369,6 +370,7 @@ async def test_a_swap_is_pending_from_the_first_time_that_the_mint_says_so(rig: 
     for is_pending in ({}, {"is_pending": True}, {"is_pending": True}, {}):
         (swap,) = await rig.settling.take()
         await rig.settling.put_off(swap, "later", after=minute, **is_pending)
+        assert await rig.settling.take() == []
         rig.clock.wait(minute)
         (looked,) = await rig.settling.take()
         await rig.settling.put_off(looked, "later", after=minute, is_pending=bool(is_pending))
@@ -479,6 +481,11 @@ async def test_no_secret_stands_in_the_database_in_clear(rig: Rig):
             (row,) = await cursor.fetchall()
             assert row[column][:1] == b"\x01"
             assert not any(word in row[column] for word in (b"secret", b"body", b"out", b"money"))
+
+
+def test_what_was_sealed_long_ago_still_opens():
+    sealed = "01135007f72be39e5bbd261979cfab65d98bd7a3924d8aefc52645544ace06153cb5"
+    assert SEALER.open("vault/1", bytes.fromhex(sealed)) == b"money"
 
 
 def test_a_sealed_value_opens_only_at_its_place_and_with_its_secret():

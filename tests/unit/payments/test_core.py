@@ -486,6 +486,17 @@ def test_a_text_that_is_no_payment_request(text):
         requests.decode_request(text)
 
 
+def test_a_request_in_the_other_alphabet_is_the_same_request():
+    for number in range(1000):
+        asked = requests.PaymentRequest(id=f"?{number}>~", unit="sat", mints=("m",))
+        text = asked.encode()
+        if "-" in text and "_" in text:
+            break
+    other = text.replace("-", "+").replace("_", "/")
+    assert other != text
+    assert requests.decode_request(other) == requests.decode_request(f"{text}==") == asked
+
+
 def test_the_tags_of_a_wanted_lock():
     lock = requests.LockWanted(key=SESSION, tags=(("locktime", "5"), ("refund", "a", "b")))
     assert lock.tag("locktime") == ("5",)
