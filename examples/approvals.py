@@ -1,4 +1,4 @@
-"""Approvals without a terminal: a run pauses, your code decides, the run goes on.
+"""Approvals without a terminal: a run pauses, your code decides, the run continues.
 
 Run it with `python examples/approvals.py`; the scripted tour asks to change a file.
 """
@@ -22,17 +22,17 @@ def decide(call: dict[str, object]) -> dict[str, str]:
 
 
 async def main() -> None:
-    """Take two turns; answer what the agent asks in between."""
+    """Run two turns and answer the approval requests."""
     agent = create_deep_agent(
         "demo:tour",
         interrupt_on={"edit_file": True, "delete": True},
         checkpointer=InMemorySaver(),
     )
-    for said in ("Hello", "Sort my photos"):
-        state = await agent.ainvoke({"messages": [("user", said)]}, THREAD)
-        while waiting := state.get("__interrupt__"):
-            answers = {interrupt.id: decide(interrupt.value) for interrupt in waiting}
-            print("asked for:", ", ".join(interrupt.value["name"] for interrupt in waiting))
+    for text in ("Hello", "Sort my photos"):
+        state = await agent.ainvoke({"messages": [("user", text)]}, THREAD)
+        while pending := state.get("__interrupt__"):
+            answers = {interrupt.id: decide(interrupt.value) for interrupt in pending}
+            print("asked for:", ", ".join(interrupt.value["name"] for interrupt in pending))
             state = await agent.ainvoke(Command(resume=answers), THREAD)
     print(state["files"]["/tour/notes.md"]["content"])
 

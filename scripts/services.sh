@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# PostgreSQL on 127.0.0.1:5432 and Redis on 127.0.0.1:6379 for the tests: installed and started where missing.
+# Install and start PostgreSQL (127.0.0.1:5432), Redis (127.0.0.1:6379), PgBouncer and Chromium for the tests, if missing.
 set -euo pipefail
 
 port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 wait_for() {
   for _ in $(seq 60); do port_open "$1" && return 0; sleep 0.5; done
-  echo "services: nothing answers on 127.0.0.1:$1" >&2
+  echo "services: no service on 127.0.0.1:$1" >&2
   return 1
 }
 install() {
@@ -17,7 +17,7 @@ install() {
 if ! port_open 5432; then
   ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || install postgresql
   version=$(ls /etc/postgresql | sort -V | tail -n 1)
-  # Loopback only, and only this machine's users: tests need no password.
+  # Trust connections from loopback, so that tests need no password.
   sed -i -E 's/^(local|host)(\s+all\s+.*)(peer|scram-sha-256|md5)$/\1\2trust/' "/etc/postgresql/$version/main/pg_hba.conf"
   pg_ctlcluster --skip-systemctl-redirect "$version" main restart
   wait_for 5432
@@ -30,11 +30,11 @@ if ! port_open 6379; then
   wait_for 6379
 fi
 if [ ! -x /usr/sbin/pgbouncer ]; then
-  # Only the program: the tests start their own, with a configuration of their own.
+  # Only the binary: tests start their own instance with their own configuration.
   install pgbouncer
   service pgbouncer stop >/dev/null 2>&1 || true
 fi
 if [ ! -x /usr/bin/chromium ]; then
-  # The browser of the user stories.
+  # Runs the user stories.
   install --no-install-recommends chromium
 fi

@@ -1,9 +1,10 @@
-"""CPU and time of a served run, beside the same graph with `AsyncPostgresSaver` and no server.
+"""CPU and latency of a served run, compared with the same graph and saver without a server.
 
-A three-step run (model, tool, model; a zero-latency model) on a thread of its own, streamed. The
-server is `bathysphere serve` in its own process: API and worker, PostgreSQL, Redis. The bare graph
-runs in this process with `durability="sync"`. Both take turns, so that a noisy machine is noisy for
-both; the figures are those of the best round, because other load only ever adds. Last line: JSON.
+A three-step run (model, tool, model; a zero-latency model) on its own thread, streamed. The server
+is `bathysphere serve` in its own process: API and worker, PostgreSQL, Redis. The bare graph runs in
+this process with `AsyncPostgresSaver` and `durability="sync"`. Both take turns, so that noise on
+the machine affects both; the figures are those of the best round, because other load only adds to
+them. Last line: JSON.
 """
 
 import argparse
@@ -32,9 +33,9 @@ from rig import (
     served,
 )
 
-from bathysphere.engine.database import Database, open_pool
+from bathysphere.engine.database.pool import Database, open_pool
 
-ASKED = {"assistant_id": "steps", "input": HELLO}
+REQUEST = {"assistant_id": "steps", "input": HELLO}
 STREAM_MODES = ["values", "updates", "messages-tuple"]
 COUNTS = """
 select xact_commit, tup_inserted, tup_updated, tup_deleted, pg_database_size(datname)
@@ -44,7 +45,7 @@ Once = Callable[[], Awaitable[None]]
 
 
 class Round(NamedTuple):
-    """What one round of runs took, a run."""
+    """The cost per run in one round."""
 
     cpu_ms: float
     p50_ms: float
@@ -74,7 +75,7 @@ def best(rounds: list[Round]) -> Round:
     return Round(min(cpu), min(p50), max(rate))
 
 
-async def bare(graph) -> None:
+async def run_bare(graph) -> None:
     config = {"configurable": {"thread_id": str(uuid4())}}
     async for _ in graph.astream(
         HELLO, config, stream_mode=MODES, subgraphs=True, durability="sync", version="v2"
@@ -82,14 +83,14 @@ async def bare(graph) -> None:
         pass
 
 
-async def asked(client: Client) -> None:
+async def run_served(client: Client) -> None:
     thread = (await client.post("/threads", {}))["thread_id"]
-    body = {**ASKED, "stream_mode": STREAM_MODES}
+    body = {**REQUEST, "stream_mode": STREAM_MODES}
     last = b""
     async for part in client.stream(f"/threads/{thread}/runs/stream", body):
         last = part
     if b"the sum is 3" not in last:
-        raise RuntimeError(f"the run did not end well: {last[-300:]!r}")
+        raise RuntimeError(f"The run failed: {last[-300:]!r}")
 
 
 async def measure(
@@ -102,8 +103,8 @@ async def measure(
         graph.checkpointer = AsyncPostgresSaver(pool)
         clients = [await stack.enter_async_context(Client(server.port)) for _ in range(32)]
         for concurrency in (1, 8, 32):
-            bares = [lambda: bare(graph)] * concurrency
-            servers = [lambda client=client: asked(client) for client in clients[:concurrency]]
+            bares = [lambda: run_bare(graph)] * concurrency
+            servers = [lambda client=client: run_served(client) for client in clients[:concurrency]]
             count = max(runs, 2 * concurrency)
             await rounds_of(2 * concurrency + 10, bares, time.process_time)
             await rounds_of(2 * concurrency + 10, servers, server.cpu)
@@ -120,27 +121,29 @@ async def measure(
                 f" CPU {theirs.cpu_ms / ours.cpu_ms:.2f} x",
                 flush=True,
             )
-        await weigh_runs(database, redis, clients[:8], runs)
+        await print_storage_costs(database, redis, clients[:8], runs)
     return results
 
 
-async def weigh_runs(database: str, redis: Redis, clients: list[Client], runs: int) -> None:
-    """What a served run costs PostgreSQL and Redis."""
-    await asyncio.sleep(11)  # idle backends report what they did after ten seconds
+async def print_storage_costs(
+    database: str, redis: Redis, clients: list[Client], runs: int
+) -> None:
+    """Print what a served run costs PostgreSQL and Redis."""
+    await asyncio.sleep(11)  # idle backends report their statistics after ten seconds
     before, cpu = counts(database), backends_cpu(database)
-    known = set(redis.keys())
-    await rounds_of(runs, [lambda c=c: asked(c) for c in clients], time.process_time)
-    keys = set(redis.keys()) - known
-    held = sum(redis.memory_usage(key) or 0 for key in keys)
+    keys_before = set(redis.keys())
+    await rounds_of(runs, [lambda c=c: run_served(c) for c in clients], time.process_time)
+    keys = set(redis.keys()) - keys_before
+    stored = sum(redis.memory_usage(key) or 0 for key in keys)
     cpu = (backends_cpu(database) - cpu) * 1000 / runs
     await asyncio.sleep(11)
     commits, added, changed, gone, size = (
         (after - b) / runs for after, b in zip(counts(database), before, strict=True)
     )
     print(
-        f"a served run: PostgreSQL {cpu:.1f} ms CPU, {commits:.0f} transactions, rows +{added:.0f}"
-        f" ~{changed:.0f} -{gone:.0f}, {size / 1024:.1f} kB on disk;"
-        f" Redis {held / runs / 1024:.1f} kB in {len(keys) / runs:.0f} keys"
+        f"per served run: PostgreSQL {cpu:.1f} ms CPU, {commits:.0f} transactions, rows"
+        f" +{added:.0f} ~{changed:.0f} -{gone:.0f}, {size / 1024:.1f} kB on disk;"
+        f" Redis {stored / runs / 1024:.1f} kB in {len(keys) / runs:.0f} keys"
     )
 
 
@@ -173,7 +176,7 @@ async def main(runs: int, rounds: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=40, help="runs a round")
+    parser.add_argument("--runs", type=int, default=40, help="runs per round")
     parser.add_argument("--rounds", type=int, default=6)
     options = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

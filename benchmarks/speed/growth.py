@@ -1,8 +1,8 @@
-"""Bytes that PostgreSQL stores for a thread, beside `create_agent` and plain `create_deep_agent`.
+"""Bytes stored per thread, compared with `create_agent` and plain `create_deep_agent`.
 
-Main: N turns of 2 KB (1 KB asked, 1 KB answered) in one thread. Subagent: one run whose subagent
-makes N tool iterations of 2 KB (1 KB argument, 1 KB result). Counted: blobs, writes, and
-checkpoint and metadata JSON, before compression. Last line: JSON.
+Main: N turns of 2 KB (1 KB question, 1 KB answer) in one thread. Subagent: one run whose subagent
+makes N tool iterations of 2 KB (1 KB argument, 1 KB result). Counted in PostgreSQL: blobs, writes,
+and checkpoint and metadata JSON, before compression. Last line: JSON.
 """
 
 import argparse
@@ -46,14 +46,14 @@ def chatty() -> ScriptedChatModel:
 
 
 def delegating(turns: int) -> ScriptedChatModel:
-    """As the main agent send one subagent out; as the subagent make `turns` tool calls."""
+    """As the main agent, start one subagent; as the subagent, make `turns` tool calls."""
 
     def answer(messages: list[BaseMessage]):
-        said = sum(isinstance(message, AIMessage) for message in messages)
+        answered = sum(isinstance(message, AIMessage) for message in messages)
         if messages[-1].text == "start" or any(m.text == "start" for m in messages):
             task = calls("task", description="work", subagent_type="general-purpose")
-            return says("done") if said else task
-        return says("done") if said >= turns else calls("lookup", question=KB)
+            return says("done") if answered else task
+        return says("done") if answered >= turns else calls("lookup", question=KB)
 
     return ScriptedChatModel(answer=answer)
 

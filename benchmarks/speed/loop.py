@@ -1,7 +1,7 @@
-"""CPU per iteration of the agent loop, beside `create_agent` and plain `create_deep_agent`.
+"""CPU per iteration of the agent loop, compared with `create_agent` and `create_deep_agent`.
 
 All three run the same tool iterations of the same scripted model in one process, taking turns, so
-that a noisy machine is noisy for all of them. The figure is the best of several rounds, in CPU
+that noise on the machine affects all of them. The figure is the best of several rounds, in CPU
 time. Last line: JSON.
 """
 
@@ -24,7 +24,7 @@ GATED = {"write_file": True, "edit_file": True, "delete": True}
 
 @tool
 def echo(text: str) -> str:
-    """Give the text back."""
+    """Return the text."""
     return text
 
 

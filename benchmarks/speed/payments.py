@@ -1,10 +1,10 @@
-"""A charge beside the bare transaction of the same writes, in the same run, on the same database.
+"""Latency of a charge, compared with a bare transaction of the same writes.
 
 The charge is `Accounts.charge`: it locks the account, looks for the key, checks status, balance and
 expiry, and writes three rows. `transaction` writes the same three rows and checks nothing, as
-BEGIN, three statements, COMMIT. `statement` writes them in one statement, which nothing can beat.
-All take turns in rounds, so that a noisy machine is noisy for all; figures are medians over the
-best round of each. Then a paid agent runs beside a mint that only counts who asks. Last line: JSON.
+BEGIN, three statements, COMMIT. `statement` writes them in one statement, the lower bound. All take
+turns on one database, so that noise on the machine affects all; figures are medians of the best
+round of each. Then a paid agent runs with a mint that only counts requests. Last line: JSON.
 """
 
 import argparse
@@ -24,13 +24,14 @@ from ledger_rig import ALICE, Rig, open_rig, own_database
 from paid_town import answer, look
 
 from bathysphere.core.clock import SystemClock
+from bathysphere.core.run_context import RunContext
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.payments.deposits import Deposits
 from bathysphere.payments.mint import KeysetBook, MintClient
 from bathysphere.payments.pricing import Price
+from bathysphere.payments.service import PaymentService, Terms
 from bathysphere.payments.session_keys import SessionKeys
-from bathysphere.payments.till import Terms, Till
 from bathysphere.testing import ScriptedChatModel
 
 UPDATE = (
@@ -94,19 +95,19 @@ async def compare(rig: Rig, rounds: int, times: int) -> dict[str, float]:
 
 
 async def mint_requests(rig: Rig, iterations: int) -> tuple[int, int]:
-    """How often the mint is asked while a paid agent works; and how many calls were paid."""
-    asked = 0
+    """Return the requests to the mint while a paid agent runs, and the number of paid calls."""
+    requests = 0
 
-    async def counted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal asked
-        asked += 1
+    async def count_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        requests += 1
         writer.close()
 
-    async with await asyncio.start_server(counted, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(count_request, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         mint = MintClient(f"http://127.0.0.1:{port}")
         clock = SystemClock()
-        till = Till(
+        service = PaymentService(
             terms=Terms(mint_url=mint.url, unit="sat", price=Price(step=1)),
             accounts=rig.accounts,
             refunds=rig.refunds,
@@ -120,26 +121,26 @@ async def mint_requests(rig: Rig, iterations: int) -> tuple[int, int]:
         await graph.ainvoke(
             {"messages": [("user", str(iterations))]},
             {"configurable": {"thread_id": "agent"}},
-            context={"payments": till.purse("agent", payer=ALICE)},
+            context=RunContext(payments=service.purse("agent", payer=ALICE)),
             durability="sync",
         )
         await mint.close()
     paid = await rig.accounts.current("agent", payer=ALICE)
     assert paid is not None
-    return asked, paid.spent
+    return requests, paid.spent
 
 
 async def measure(database, options: argparse.Namespace) -> dict[str, object]:
     async with open_rig(database) as rig:
         best = await compare(rig, options.rounds, options.times)
-        asked, paid = await mint_requests(rig, 20)
+        requests, paid = await mint_requests(rig, 20)
     ratio = best["charge"] / best["transaction"]
     return {
         **{f"{name}_ms": round(value, 3) for name, value in best.items()},
         "ratio": round(ratio, 2),
         "ratio_to_one_statement": round(best["charge"] / best["statement"], 2),
         "paid_calls": paid,
-        "mint_requests": asked,
+        "mint_requests": requests,
     }
 
 

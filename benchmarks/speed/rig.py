@@ -1,8 +1,8 @@
-"""What the engine's benchmarks share: a database, a server in a process of its own, its CPU.
+"""Shared rig of the engine's benchmarks: a database, a server process, a client.
 
 `python rig.py DATABASE REDIS|- [--no-worker]` is that server: `bathysphere serve` with the graphs
-below in place of the agents. It prints its address when it answers. The client is a bare HTTP/1.1
-one: it shares the machine with what is measured, so it must cost little.
+below in place of the agents. It prints its address when it is ready. The client is bare HTTP/1.1:
+it shares the machine with the measured process, so it must cost little.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def add(a: int, b: int) -> int:
 
 
 class StepModel(BaseChatModel):
-    """Calls the tool once, then answers; remembers nothing and takes no time."""
+    """Calls the tool once, then answers; stateless and without delay."""
 
     @property
     def _llm_type(self) -> str:
@@ -66,7 +66,7 @@ class StepModel(BaseChatModel):
 
 
 class TokenModel(BaseChatModel):
-    """Streams as many tokens as the person's message says, at the rate it says: `2000 200`."""
+    """Streams as many tokens as the message says, at the rate it says: `2000 200`."""
 
     @property
     def _llm_type(self) -> str:
@@ -80,7 +80,7 @@ class TokenModel(BaseChatModel):
         loop = asyncio.get_running_loop()
         began = loop.time()
         for number in range(count):
-            # Against the clock: a contender that is slow must not be given fewer wake-ups.
+            # Scheduled by the clock: a slow contender must not get fewer wake-ups.
             if (early := began + number / rate - loop.time()) > 0:
                 await asyncio.sleep(early)
             yield ChatGenerationChunk(message=AIMessageChunk("token "))
@@ -99,8 +99,8 @@ def graphs() -> dict[str, Any]:
 def serve(database: str, redis: str | None, *, works: bool) -> None:
     from bathysphere.cli.serve import prepare, run_loop
     from bathysphere.engine.graphs import Graphs
-    from bathysphere.server import serving
-    from bathysphere.server.settings import ServerSettings
+    from bathysphere.server.process import lifecycle as serving
+    from bathysphere.server.process.settings import ServerSettings
 
     raise_open_files()
     settings = ServerSettings(
@@ -111,39 +111,39 @@ def serve(database: str, redis: str | None, *, works: bool) -> None:
     def on_ready(ready: serving.Ready) -> None:
         print(ready.url, flush=True)
 
-    run_loop(serving.serve(settings, graphs=Graphs(graphs()), works=works, on_ready=on_ready))
+    run_loop(serving.serve(settings, graphs=Graphs(graphs()), with_worker=works, on_ready=on_ready))
 
 
 class Served:
-    """A server in a process of its own."""
+    """A server in its own process."""
 
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self.pid = process.pid
         self.port = int(url.rpartition(":")[2])
 
     def cpu(self) -> float:
-        """Seconds of CPU it has used, all threads."""
+        """CPU seconds used by all threads."""
         return cpu_of(self.pid)
 
     def memory(self) -> int:
-        """Resident bytes."""
+        """Resident memory in bytes."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextlib.contextmanager
 def served(database: str, redis: str | None, *, works: bool = True) -> Iterator[Served]:
-    """Start a server; stop it at the end."""
+    """Start a server, and stop it at the end."""
     command = [sys.executable, *_profiling(), __file__, database, redis or "-"]
     command += [] if works else ["--no-worker"]
-    log = os.environ.get("BENCH_LOG")  # keeps what the server logs, for whoever looks for a cause
+    log = os.environ.get("BENCH_LOG")  # file that keeps the server's log
     with Path(log).open("w+") if log else tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         try:
             url = process.stdout.readline().strip()
             if not url:
                 errors.seek(0)
-                sys.exit(f"the server did not start:\n{errors.read()[-2000:]}")
+                sys.exit(f"The server did not start:\n{errors.read()[-2000:]}")
             yield Served(process, url)
         finally:
             process.terminate()
@@ -156,7 +156,7 @@ def served(database: str, redis: str | None, *, works: bool = True) -> Iterator[
 
 
 def _profiling() -> list[str]:
-    # For whoever looks for where the time goes: BENCH_PROFILE=file writes a cProfile of the server.
+    # BENCH_PROFILE=file writes a cProfile of the server.
     path = os.environ.get("BENCH_PROFILE")
     return ["-m", "cProfile", "-o", path] if path else []
 
@@ -167,7 +167,7 @@ def cpu_of(pid: int) -> float:
 
 
 def raise_open_files() -> int:
-    """Let this process have as many sockets as it may."""
+    """Raise the limit of open files to its maximum, and return it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -177,13 +177,13 @@ def raise_open_files() -> int:
 
 
 def stop_cleanly() -> None:
-    """Let SIGTERM unwind as Ctrl-C does: databases are dropped, the server is stopped."""
+    """Handle SIGTERM like Ctrl-C, so that databases are dropped and the server is stopped."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @contextlib.contextmanager
 def own_database() -> Iterator[str]:
-    """A database that is gone afterwards."""
+    """Create a database, and drop it at the end."""
     stop_cleanly()
     name = f"bathysphere_bench_{secrets.token_hex(4)}"
     with psycopg.connect(SERVER, autocommit=True) as server:
@@ -196,7 +196,7 @@ def own_database() -> Iterator[str]:
 
 @contextlib.contextmanager
 def own_redis() -> Iterator[str]:
-    """The first of Redis's databases that nobody uses; empty afterwards."""
+    """Claim the first unused database of Redis, and flush it at the end."""
     for number in range(15, 0, -1):
         url = f"{REDIS.rstrip('/')}/{number}"
         with Redis.from_url(url) as redis:
@@ -208,11 +208,11 @@ def own_redis() -> Iterator[str]:
                 return
             if redis.get("bathysphere:bench") == str(os.getpid()).encode():
                 redis.delete("bathysphere:bench")
-    sys.exit("no database of Redis is empty")
+    sys.exit("No empty Redis database is available")
 
 
 def backends_cpu(database: str) -> float:
-    """Seconds of CPU that PostgreSQL's processes for this database have used, while they live."""
+    """CPU seconds used by PostgreSQL's live backends for this database."""
     with psycopg.connect(database) as connection:
         rows = connection.execute(
             "select pid from pg_stat_activity"
@@ -227,7 +227,7 @@ def backends_cpu(database: str) -> float:
 
 
 class Client:
-    """One kept connection to the server."""
+    """One keep-alive connection to the server."""
 
     def __init__(self, port: int, *, source: str = "127.0.0.1") -> None:
         self._port = port
@@ -250,13 +250,13 @@ class Client:
             await self._writer.wait_closed()
 
     async def post(self, path: str, body: Any) -> Any:
-        """Send JSON and read JSON."""
+        """Send JSON and return the JSON response."""
         parts = [part async for part in self.stream(path, body)]
         return json.loads(b"".join(parts))
 
     async def stream(self, path: str, body: Any) -> AsyncIterator[bytes]:
-        """Send JSON and read the answer as it comes."""
-        if self._reader.at_eof():  # the server closes what was idle for some seconds
+        """Send JSON and yield the response as it arrives."""
+        if self._reader.at_eof():  # the server closes idle connections after some seconds
             self._writer.close()
             await self._connect()
         data = json.dumps(body).encode()

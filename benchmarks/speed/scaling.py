@@ -1,11 +1,10 @@
 """Runs per second with 1, 2 and 4 worker processes, and a model that waits 200 ms.
 
-Such a run needs little CPU, so twice the workers should do twice the runs until the machine's cores
-are full. Each worker takes `--concurrency` runs at a time. All runs are queued before the workers
-are let go; the figure is runs over the time from the first start to the last end, as the database
-has them. `of_linear` compares with one worker; `busy` is how much of all cores was in use, whoever
-used them: on a machine that is not idle the figure says little.
-Last line: JSON.
+Such a run needs little CPU, so throughput should double with the workers until the machine's cores
+are busy. Each worker executes `--concurrency` runs at a time. All runs are queued before the
+workers start; the figure is runs over the time from the first start to the last end, as recorded in
+the database. `of_linear` compares with one worker; `busy` is the share of all cores in use by any
+process: on a machine that is not idle the figure says little. Last line: JSON.
 """
 
 import argparse
@@ -25,16 +24,16 @@ from uuid import uuid4
 import psycopg
 from langgraph.graph import START, MessagesState, StateGraph
 
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.database import Database, open_pool
-from bathysphere.engine.events import MemoryEventLog
-from bathysphere.engine.execution import Executor, Limits
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
+from bathysphere.engine.database.schema import migrate
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
-from bathysphere.engine.records import Owner, Work
-from bathysphere.engine.runs import NewRun, Runs
-from bathysphere.engine.schema import migrate
-from bathysphere.engine.worker import Pace, Worker
+from bathysphere.engine.records import Work
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.service import NewRun
+from bathysphere.engine.runs.worker import WorkerOptions
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.services import open_services, open_worker
 
 SERVER = os.environ.get(
     "BATHYSPHERE_TEST_DATABASE_URL", "postgresql://root@127.0.0.1:5432/postgres"
@@ -45,7 +44,7 @@ COUNTS = (1, 2, 4)
 
 
 def waiting_graph() -> Any:
-    """One step: a model that takes its time."""
+    """One step: a model that waits."""
 
     async def model(state: MessagesState) -> dict[str, Any]:
         await asyncio.sleep(WAIT)
@@ -57,32 +56,19 @@ def waiting_graph() -> Any:
     return graph.compile()
 
 
-# ── a worker, in a process of its own ──
+# ── a worker process ──
 
 
 async def work(url: str, concurrency: int) -> None:
-    database, clock = Database(url=url, max_size=concurrency + 2), SystemClock()
-    async with open_pool(database) as pool:
-        queue = Queue(pool, database=database, clock=clock)
-        await queue.open()
-        executor = Executor(
-            pool=pool,
-            graphs=Graphs({"waiting": waiting_graph}),
-            log=MemoryEventLog(clock=clock),
-            clock=clock,
-            limits=Limits(),
-        )
-        worker = Worker(
-            database=database,
-            queue=queue,
-            executor=executor,
-            clock=clock,
-            pace=Pace(concurrency=concurrency),
-        )
+    database = Database(url=url, max_size=concurrency + 2)
+    graphs = Graphs({"waiting": waiting_graph})
+    async with open_services(database=database, graphs=graphs) as services:
+        options = WorkerOptions(concurrency=concurrency)
+        worker = await open_worker(services, metrics=Metrics(), limits=Limits(), options=options)
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)  # until all are ready
         working = asyncio.create_task(worker.run())
-        await asyncio.to_thread(sys.stdin.read)  # until there is nothing left to do
+        await asyncio.to_thread(sys.stdin.read)  # until all runs have ended
         worker.drain()
         await working
 
@@ -105,17 +91,15 @@ def own_database() -> Iterator[str]:
 
 
 async def enqueue(url: str, count: int) -> None:
-    database, clock = Database(url=url, max_size=8), SystemClock()
-    async with open_pool(database) as pool:
-        queue = Queue(pool, database=database, clock=clock)
-        await queue.open()
-        runs, turn = Runs(pool, queue), asyncio.Semaphore(8)
+    graphs = Graphs({"waiting": waiting_graph})
+    async with open_services(database=Database(url=url, max_size=8), graphs=graphs) as services:
+        turn = asyncio.Semaphore(8)
         work = Work(input={"messages": [{"role": "user", "content": "hello"}]})
 
         async def one() -> None:
             async with turn:
                 new = NewRun(thread_id=uuid4(), graph="waiting", work=work)
-                await runs.create(new, owner=OWNER)
+                await services.runs.create(new, owner=OWNER)
 
         await asyncio.gather(*[one() for _ in range(count)])
 
@@ -130,7 +114,7 @@ def start_worker(url: str, concurrency: int) -> "subprocess.Popen[str]":
 
 
 def ticks() -> tuple[int, int]:
-    """The machine's busy and total time so far."""
+    """Busy and total CPU time of the machine so far."""
     values = [int(v) for v in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return sum(values) - values[3] - values[4], sum(values)
 
@@ -163,8 +147,8 @@ def measure(workers: int, *, concurrency: int, rounds: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--concurrency", type=int, default=4, help="runs at a time in a worker")
-    parser.add_argument("--rounds", type=int, default=30, help="runs for each place in a worker")
+    parser.add_argument("--concurrency", type=int, default=4, help="concurrent runs per worker")
+    parser.add_argument("--rounds", type=int, default=30, help="runs per slot of a worker")
     parser.add_argument("--worker", metavar="DATABASE", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

@@ -1,9 +1,9 @@
-"""Search and single operations of the object store backend beside bare obstore.
+"""Search and single operations of the object store backend, compared with bare obstore.
 
-All on the GCS double in a process of its own. The last line is JSON: `grep_cold_s`, `grep_warm_s`
-and `sequential_s` for 1,000 objects of 4 KB with 25 ms added to every request, `overhead_ratio` for
-the dearest of read, write, edit and ls beside the same requests by bare obstore in the same run
-(and `overhead_ratio_0ms` for a store that answers at once, which shows our own work alone).
+All use the GCS double in its own process. The last line is JSON: `grep_cold_s`, `grep_warm_s` and
+`sequential_s` for 1,000 objects of 4 KB with 25 ms added to every request, `overhead_ratio` for the
+slowest of read, write, edit and ls relative to the same requests by bare obstore in the same run
+(and `overhead_ratio_0ms` for a store without latency, which shows only our own work).
 """
 
 import json
@@ -26,7 +26,7 @@ ROUNDS, BEST_OF = 60, 5
 
 
 def main() -> int:
-    """Measure, print, and say by the exit code whether every bound holds."""
+    """Measure, print, and exit with 1 if a bound is exceeded."""
     with GcsServer() as server:
         found = {"latency_ms": LATENCY_MS, "objects": OBJECTS}
         found |= measure_overhead(server)
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def measure_search(server: GcsServer) -> dict[str, float]:
-    """Grep cold and warm, and one after the other by hand."""
+    """Measure grep cold and warm, and a sequential scan."""
     server.reset()
     fill(server)
     server.delay(LATENCY_MS)
@@ -149,17 +149,17 @@ def in_turns(bare, ours) -> tuple[float, float]:
             started = time.perf_counter()
             call()
             measured.append((time.perf_counter() - started) * 1000)
-    # Below the median: on a busy machine the upper half is the scheduler's.
+    # The lower quartile: on a busy machine the upper half measures the scheduler.
     return statistics.quantiles(times[0], n=4)[0], statistics.quantiles(times[1], n=4)[0]
 
 
 def measure_windows(server: GcsServer) -> dict[str, float]:
-    """How memory grows while a 100 MB object is read in windows."""
+    """Measure memory growth while a 100 MB object is read in windows."""
     line = b"%08d " + b"x" * 90 + b"\n"
     count = 1_000_000
     server.reset()
     put = server.store(timeout_seconds=60)
-    # Written by another process's hands: what is measured here must not have held it.
+    # Written in another thread, so that the measured code has not held the object.
     writer = threading.Thread(
         target=lambda: obstore.put(put, f"{ROOT.prefix}/big.log", chunks(line, count))
     )

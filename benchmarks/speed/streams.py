@@ -1,9 +1,9 @@
 """Open SSE streams on one API process, with an event every ten seconds on each.
 
-Three processes: `bathysphere serve --no-worker`, a feeder that appends events straight to the log
-in Redis, and this one, which holds the client ends. Counted: streams open at the end, the time from
-an event's birth in the feeder to its arrival here, and the API process's memory per stream. An
-event that does not arrive fails the benchmark. Last line: JSON.
+Three processes: `bathysphere serve --no-worker`, a feeder that appends events directly to the log
+in Redis, and this one, which holds the client ends. Measured: streams open at the end, the time
+from an event's creation in the feeder to its arrival here, and the API process's memory per stream.
+An event that does not arrive fails the benchmark. Last line: JSON.
 """
 
 import argparse
@@ -24,8 +24,9 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from rig import Served, own_database, own_redis, raise_open_files, served
 
 from bathysphere.core.clock import SystemClock
-from bathysphere.engine.events import Event
-from bathysphere.engine.events_redis import RedisEventLog
+from bathysphere.engine.events.log import Event
+from bathysphere.engine.events.redis_log import RedisEventLog
+from bathysphere.server.identity.identify import LOCAL
 
 SENT = re.compile(rb'"sent":(\d+\.\d+)')
 THREADS = """
@@ -77,7 +78,7 @@ async def open_streams(server: Served, threads: list[UUID], spans: list[float]) 
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         async with gate:
-            # Several addresses: one has ports for less than 30,000 connections.
+            # Several addresses: one has ports for fewer than 30,000 connections.
             _, stream = await loop.create_connection(
                 lambda: Stream(head.encode() + body, spans),
                 "127.0.0.1",
@@ -94,15 +95,15 @@ async def feed(redis_url: str, period: float, turns: int) -> None:
     """Append an event to each thread's log, evenly over the period, `turns` times."""
     threads = [UUID(line) for line in sys.stdin.read().split()]
     random.shuffle(threads)
-    # The usual pool refuses the 101st connection at once, and a late feeder catches up in bursts.
+    # The default pool refuses the 101st connection, and a late feeder catches up in bursts.
     pool = BlockingConnectionPool.from_url(redis_url, max_connections=20)
     async with (
         Redis.from_pool(pool) as redis,
         RedisEventLog(redis, clock=SystemClock()) as log,
         asyncio.TaskGroup() as group,
     ):
-        # Connections and the script first: the feeder's own start is not what is measured.
-        await log.append(UUID(int=0), [b"{}"])
+        # Open connections and load the script first: the feeder's startup is not measured.
+        await log.append(UUID(int=0), [b"{}"], owner=LOCAL)
         await asyncio.gather(*(redis.ping() for _ in range(20)))
         began = time.monotonic()
         for number in range(turns * len(threads)):
@@ -111,7 +112,7 @@ async def feed(redis_url: str, period: float, turns: int) -> None:
                 await asyncio.sleep(early)
             data = {"name": "tick", "sent": time.time(), "text": "x" * 100}
             body = Event(channel="custom", run_id="bench", data=data).encode()
-            group.create_task(log.append(threads[number % len(threads)], [body]))
+            group.create_task(log.append(threads[number % len(threads)], [body], owner=LOCAL))
 
 
 async def measure(server: Served, threads: list[UUID], events: str, options) -> dict[str, float]:
@@ -129,9 +130,9 @@ async def measure(server: Served, threads: list[UUID], events: str, options) -> 
     )
     await feeder.communicate("\n".join(map(str, threads)).encode())
     if feeder.returncode:
-        sys.exit("the feeder failed")
+        sys.exit("The feeder failed")
     expected = options.turns * len(threads)
-    for _ in range(300):  # what is late counts as late; only what is lost is a failure
+    for _ in range(300):  # late events count as late; only lost ones are a failure
         if len(spans) >= expected:
             break
         await asyncio.sleep(0.1)
@@ -144,7 +145,7 @@ async def measure(server: Served, threads: list[UUID], events: str, options) -> 
     print(
         f"{held} streams held, {expected / options.turns / options.period:.0f} events/s: p50"
         f" {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms, worst {max(spans) * 1000:.0f} ms; the API"
-        f" process used {100 * cpu / wall:.0f} % of a core and {memory:.1f} kB a stream"
+        f" process used {100 * cpu / wall:.0f} % of a core and {memory:.1f} kB per stream"
     )
     return {"streams": held, "p99_ms": round(cuts[98], 1), "kb_per_stream": round(memory, 1)}
 
@@ -152,7 +153,7 @@ async def measure(server: Served, threads: list[UUID], events: str, options) -> 
 async def main(options) -> None:
     room = raise_open_files()
     if options.streams > room - 200:
-        sys.exit(f"this process may have {room} open files: raise `ulimit -Hn`")
+        sys.exit(f"The limit of open files is {room}: raise `ulimit -Hn`")
     with ExitStack() as stack:
         database = stack.enter_context(own_database())
         events = stack.enter_context(own_redis())
@@ -167,7 +168,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=5000)
     parser.add_argument("--period", type=float, default=10, help="seconds between events")
-    parser.add_argument("--turns", type=int, default=3, help="events a stream")
+    parser.add_argument("--turns", type=int, default=3, help="events per stream")
     parser.add_argument("--feed", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     work = feed(chosen.feed, chosen.period, chosen.turns) if chosen.feed else main(chosen)

@@ -1,10 +1,10 @@
-"""Server CPU per streamed token, beside plain `astream` of the same graph.
+"""Server CPU per streamed token, compared with plain `astream` of the same graph.
 
-A model writes at a steady rate in several runs at once. Bare: this process reads `astream`. Served:
-`bathysphere serve` in its own process does the runs and serves one SSE reader each (protocol v2),
-with the events in Redis and, in a second server, in memory. The contenders take turns; the figures
-are the whole process's CPU in the best round, because other load only ever adds. Last line: JSON;
-`server_us` is with Redis.
+A model streams at a steady rate in several runs at once. Bare: this process reads `astream`.
+Served: `bathysphere serve` in its own process executes the runs and serves one SSE reader each
+(protocol v2), with the events in Redis and, in a second server, in memory. The contenders take
+turns; the figures are the whole process's CPU in the best round, because other load only adds to
+them. Last line: JSON; `server_us` is with Redis.
 """
 
 import argparse
@@ -22,7 +22,7 @@ CHANNELS = ["messages", "lifecycle"]
 
 
 class Load(NamedTuple):
-    """Runs at once, tokens a run, tokens a second and run."""
+    """Concurrent runs, tokens per run, tokens per second in each run."""
 
     runs: int
     tokens: int
@@ -32,7 +32,7 @@ class Load(NamedTuple):
         return {"messages": [{"type": "human", "content": f"{self.tokens} {self.rate}"}]}
 
 
-async def bare(load: Load) -> float:
+async def run_bare(load: Load) -> float:
     graph = graphs()["tokens"]()
 
     async def once() -> None:
@@ -42,7 +42,7 @@ async def bare(load: Load) -> float:
         ):
             seen += part["type"] == "messages"
         if seen < load.tokens:
-            raise RuntimeError(f"{seen} of {load.tokens} tokens came")
+            raise RuntimeError(f"{seen} of {load.tokens} tokens arrived")
 
     before = time.process_time()
     async with asyncio.TaskGroup() as group:
@@ -51,7 +51,7 @@ async def bare(load: Load) -> float:
     return (time.process_time() - before) * 1e6 / (load.runs * load.tokens)
 
 
-async def through(server: Served, load: Load) -> float:
+async def run_served(server: Served, load: Load) -> float:
     before = server.cpu()
     async with asyncio.TaskGroup() as group:
         for _ in range(load.runs):
@@ -67,8 +67,8 @@ async def read(server: Served, load: Load) -> None:
         "method": "run.start",
         "params": {"assistant_id": "tokens", "input": load.input()},
     }
-    async with Client(server.port) as stream, Client(server.port) as desk:
-        await desk.post(f"/threads/{thread}/commands", start)
+    async with Client(server.port) as stream, Client(server.port) as commands:
+        await commands.post(f"/threads/{thread}/commands", start)
         async for part in stream.stream(f"/threads/{thread}/stream/events", {"channels": CHANNELS}):
             for line in part.splitlines():
                 if not line.startswith(b"data: "):
@@ -80,7 +80,7 @@ async def read(server: Served, load: Load) -> None:
             if b'"completed"' in part:
                 break
     if seen != load.tokens:
-        raise RuntimeError(f"{seen} of {load.tokens} tokens came")
+        raise RuntimeError(f"{seen} of {load.tokens} tokens arrived")
 
 
 async def main(load: Load, rounds: int) -> None:
@@ -90,14 +90,14 @@ async def main(load: Load, rounds: int) -> None:
         redis = stack.enter_context(served(databases[0], events))
         memory = stack.enter_context(served(databases[1], None))
         warm = Load(load.runs, 50, load.rate)
-        await bare(warm), await through(redis, warm), await through(memory, warm)
+        await run_bare(warm), await run_served(redis, warm), await run_served(memory, warm)
         found: dict[str, list[float]] = {"bare": [], "redis": [], "memory": []}
         for number in range(rounds):
-            found["bare"].append(await bare(load))
-            found["redis"].append(await through(redis, load))
-            found["memory"].append(await through(memory, load))
-            shown = ", ".join(f"{name} {us[-1]:.0f} µs" for name, us in found.items())
-            print(f"round {number + 1} of {rounds}: {shown} a token", flush=True)
+            found["bare"].append(await run_bare(load))
+            found["redis"].append(await run_served(redis, load))
+            found["memory"].append(await run_served(memory, load))
+            latest = ", ".join(f"{name} {us[-1]:.0f} µs" for name, us in found.items())
+            print(f"round {number + 1} of {rounds}: {latest} per token", flush=True)
     us = {name: min(values) for name, values in found.items()}
     print(
         f"{load.rate} tokens/s in each of {load.runs} runs: Redis {us['redis'] / us['bare']:.2f} x"
@@ -109,9 +109,9 @@ async def main(load: Load, rounds: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=8, help="runs at once")
-    parser.add_argument("--tokens", type=int, default=1500, help="tokens a run")
-    parser.add_argument("--rate", type=int, default=200, help="tokens a second and run")
+    parser.add_argument("--runs", type=int, default=8, help="concurrent runs")
+    parser.add_argument("--tokens", type=int, default=1500, help="tokens per run")
+    parser.add_argument("--rate", type=int, default=200, help="tokens per second in each run")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -35,7 +35,7 @@ from bathysphere.harness.spec import (
 )
 from bathysphere.harness.state import HarnessState
 from bathysphere.middleware.approvals import Approval
-from bathysphere.models.reliability import reliability
+from bathysphere.middleware.reliability import reliability
 from bathysphere.models.resolve import Models, resolve
 from bathysphere.models.settings import ModelSettings
 
@@ -104,6 +104,7 @@ def create_deep_agent(
         permissions: Which paths may be read and written; the first rule that matches counts.
         backend: Where the files are; in graph state if not given.
         interrupt_on: Tools that wait for the person's word, in the whole tree, one by one.
+            Where the backend offers a shell, `execute` is one of them unless it is False here.
         response_format: The schema of a structured answer.
         state_schema: More fields of graph state, shared with the subagents.
         context_schema: What `context` holds at run time.
@@ -138,6 +139,7 @@ def create_deep_agent(
         response_format=response_format,
         state_schema=_with_harness_state(state_schema),
         context_schema=context_schema or config_schema,
+        requires_writers=False,  # the caller's own fields are theirs to declare, or not
     )
     return build(spec, checkpointer=checkpointer, store=store, cache=cache, debug=debug)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bathysphere.engine.database import Database
-from bathysphere.engine.schema import migrate
+from bathysphere.engine.database.pool import Database
+from bathysphere.engine.database.schema import migrate
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -48,6 +48,10 @@ def own_database() -> Iterator[str]:
 
 @contextmanager
 def serving(database: str, log: str) -> Iterator[str]:
+    # Not `server.process.lifecycle.serve`: the behaviours need two people, named by a header, and
+    # `serve` identifies callers by its settings (API keys, OpenID Connect, one local person).
+    # It also has rate limits, which a behaviour played 20 times in a row would hit. The app, the
+    # services and the worker are built by the same functions as in production.
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", str(HERE / "serving.py"), database, log],
         stdout=subprocess.PIPE,

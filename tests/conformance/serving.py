@@ -12,14 +12,14 @@ import uvicorn
 from served_graphs import GRAPHS
 from starlette.requests import HTTPConnection
 
-from bathysphere.engine.database import Database
-from bathysphere.engine.execution import Executor, Limits
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
-from bathysphere.engine.records import Owner
-from bathysphere.engine.worker import Pace, Worker
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.worker import Worker, WorkerOptions
 from bathysphere.server.app import create_app
-from bathysphere.server.services import Services, open_services
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.services import Services, open_services, open_worker
 
 
 async def identify(connection: HTTPConnection) -> Owner:
@@ -27,19 +27,13 @@ async def identify(connection: HTTPConnection) -> Owner:
     return Owner(tenant=name, user=f"{name}@example")
 
 
-def make_worker(services: Services) -> Worker:
-    queue = Queue(services.pool, database=services.database, clock=services.clock)
-    executor = Executor(
-        pool=services.pool,
-        graphs=services.graphs,
-        log=services.events,
-        clock=services.clock,
+async def make_worker(services: Services) -> Worker:
+    """Production's worker; only its pace is a test's."""
+    return await open_worker(
+        services,
+        metrics=Metrics(),
         limits=Limits(retry_seconds=0.05),
-        store=services.store,
-    )
-    pace = Pace(concurrency=8, poll_seconds=0.2, drain_seconds=5)
-    return Worker(
-        database=services.database, queue=queue, executor=executor, clock=services.clock, pace=pace
+        options=WorkerOptions(concurrency=8, poll_seconds=0.2, drain_seconds=5),
     )
 
 
@@ -48,8 +42,7 @@ async def main(url: str, redis: str | None) -> None:
     async with open_services(database=database, graphs=Graphs(GRAPHS), redis_url=redis) as services:
         app = create_app(services=services, identify=identify, heartbeat_seconds=2)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
-        worker = make_worker(services)
-        await worker._queue.open()
+        worker = await make_worker(services)
         working = asyncio.create_task(worker.run())
         serving = asyncio.create_task(server.serve())
         while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it

@@ -13,7 +13,12 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 
-from bathysphere.backends.object_store import BucketConfig, ObjectStoreBackend, open_bucket
+from bathysphere.backends.object_store import (
+    BucketConfig,
+    ObjectStoreBackend,
+    expecting,
+    open_bucket,
+)
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.middleware.files import FilesState
 from bathysphere.tenancy.root import Root
@@ -34,6 +39,44 @@ class ObjectStoreContract(SharedBackendContract):
 
     def another(self, backend: BackendProtocol) -> BackendProtocol:
         return ObjectStoreBackend(open_bucket(self.config), self.root, edit_seconds=PATIENCE)
+
+    def test_an_approved_delete_removes_exactly_the_file_that_was_shown(self, backend) -> None:
+        """Also where others made a folder of the same name: a bucket lets them."""
+        backend.write("/reports", "scratch note")
+        token, _ = backend.seen("/reports")
+        if self.config.kind not in ("local",):  # a disk has either a file or a folder
+            for name in ("q1.md", "deep/q2.md"):
+                backend._objects.put(f"{self.root.prefix}/reports/{name}", b"kept")
+            error = backend.delete("/reports").error  # which of the two?
+            assert "file_and_folder" in error
+        with expecting("/reports", token):
+            assert backend.delete("/reports").error is None
+        assert backend.seen("/reports") is None
+        left = [m["path"] for m in backend.glob("**/*").matches]
+        expected = [] if self.config.kind == "local" else ["/reports/deep/q2.md", "/reports/q1.md"]
+        assert sorted(left) == expected
+
+    def test_an_approved_delete_of_a_folder_removes_exactly_what_was_listed(self, backend) -> None:
+        """A file that came or changed since is not taken; one that went is no obstacle."""
+        for path in ("/reports/q1.md", "/reports/deep/q2.md", "/reports2/q3.md"):
+            backend.write(path, "x")
+        shown = {path: meta.version.token for path, meta in backend.seen_below("/reports").items()}
+        assert set(shown) == {"/reports/q1.md", "/reports/deep/q2.md"}
+        for change in (
+            lambda: backend.write("/reports/new.md", "y"),
+            lambda: (backend.delete("/reports/new.md"), backend.write("/reports/q1.md", "other")),
+        ):
+            change()
+            before = {m["path"] for m in backend.glob("**/*").matches}
+            with expecting("/reports", "folder", files=shown) as expected:
+                assert "changed since" in backend.delete("/reports").error
+            assert expected.was_refused
+            assert {m["path"] for m in backend.glob("**/*").matches} == before
+        shown = {path: meta.version.token for path, meta in backend.seen_below("/reports").items()}
+        backend.delete("/reports/deep/q2.md")  # as if it had stopped half way
+        with expecting("/reports", "folder", files=shown):
+            assert backend.delete("/reports").error is None
+        assert [m["path"] for m in backend.glob("**/*").matches] == ["/reports2/q3.md"]
 
 
 class TestMemory(ObjectStoreContract):

@@ -9,9 +9,19 @@ from redis.asyncio import Redis
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
-from bathysphere.engine.events import EventLog, MemoryEventLog
-from bathysphere.engine.events_redis import RedisEventLog
-from bathysphere.testing.event_log_contract import CAP, EventLogContract, take
+from bathysphere.engine.events.log import EventLog, MemoryEventLog
+from bathysphere.engine.events.redis_log import RedisEventLog
+from bathysphere.testing.event_log_contract import CAP, CAP_BYTES, ME, EventLogContract, take
+
+
+class HandClock(SystemClock):
+    """Time that the test moves."""
+
+    seconds = 0.0
+
+    def monotonic(self):
+        return self.seconds
+
 
 # A database of its own, because one test empties it.
 REDIS = "redis://127.0.0.1:6379/9"
@@ -20,7 +30,38 @@ REDIS = "redis://127.0.0.1:6379/9"
 class TestMemoryEventLog(EventLogContract):
     @pytest.fixture
     def log(self) -> EventLog:
-        return MemoryEventLog(clock=SystemClock(), cap=CAP)
+        return MemoryEventLog(clock=SystemClock(), cap=CAP, cap_bytes=CAP_BYTES)
+
+    async def test_readers_of_unknown_threads_leave_nothing_behind(self):
+        log = MemoryEventLog(clock=SystemClock())
+        waiting = [asyncio.ensure_future(anext(log.read(uuid4(), owner=ME))) for _ in range(500)]
+        await asyncio.sleep(0.05)
+        assert not log._threads
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+        assert not log._waiting
+
+    async def test_a_quiet_thread_is_forgotten_after_an_hour(self):
+        clock = HandClock()
+        log = MemoryEventLog(clock=clock)
+        quiet, busy = uuid4(), uuid4()
+        await log.append(quiet, [b"old"], owner=ME)
+        await log.append(busy, [b"old"], owner=ME)
+        clock.seconds += 3000
+        await log.append(busy, [b"new"], owner=ME)
+        clock.seconds += 700
+        assert await log.last_id(quiet) == 0
+        assert len(await log.newest(busy, owner=ME, count=9)) == 2
+        assert (list(log._threads), log._size) == ([busy], 6)
+
+    async def test_all_threads_together_are_capped_in_bytes(self):
+        log = MemoryEventLog(clock=SystemClock(), total_bytes=10_000)
+        threads = [uuid4() for _ in range(30)]
+        for thread in threads:
+            await log.append(thread, [b"x" * 1000], owner=ME)
+        assert list(log._threads) == threads[-10:]
+        assert log._size == sum(thread.size for thread in log._threads.values()) == 10_000
 
 
 @pytest.mark.services
@@ -33,7 +74,9 @@ class TestRedisEventLog(EventLogContract):
 
     @pytest.fixture
     async def log(self, redis: "Redis[bytes]") -> AsyncIterator[EventLog]:
-        async with RedisEventLog(redis, clock=SystemClock(), cap=CAP, look_seconds=0.1) as log:
+        async with RedisEventLog(
+            redis, clock=SystemClock(), cap=CAP, cap_bytes=CAP_BYTES, check_seconds=0.1
+        ) as log:
             self.redis = redis
             yield log
 
@@ -46,17 +89,20 @@ class TestRedisEventLog(EventLogContract):
             RedisEventLog(other_redis, clock=SystemClock()) as other,
         ):
             thread = uuid4()
-            await log.append(thread, [b"1", b"2"])
-            assert [entry.body for entry in await take(other.read(thread), 2)] == [b"1", b"2"]
+            await log.append(thread, [b"1", b"2"], owner=ME)
+            assert [entry.body for entry in await take(other.read(thread, owner=ME), 2)] == [
+                b"1",
+                b"2",
+            ]
 
     async def test_an_unreachable_redis_is_an_upstream_error(self):
         async with Redis.from_url("redis://127.0.0.1:1/0") as nowhere:
             log = RedisEventLog(nowhere, clock=SystemClock())
             with pytest.raises(UpstreamError):
-                await log.append(uuid4(), [b"1"])
+                await log.append(uuid4(), [b"1"], owner=ME)
 
     async def test_one_connection_serves_all_readers(self, log, redis):
-        streams = [log.read(uuid4()) for _ in range(50)]
+        streams = [log.read(uuid4(), owner=ME) for _ in range(50)]
         waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
         await asyncio.sleep(0.3)
         clients = [c for c in await redis.client_list() if c["db"] == "9" and c["sub"] != "0"]

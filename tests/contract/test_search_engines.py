@@ -185,7 +185,7 @@ async def test_what_is_no_answer_has_failed(name, answer):
     ],
 )
 def test_a_challenge_of_duckduckgo_is_no_empty_answer(page):
-    with pytest.raises(SearchFailed, match="human"):
+    with pytest.raises(SearchFailed, match="bot challenge"):
         parse_duckduckgo(page)
 
 
@@ -208,7 +208,7 @@ def test_duckduckgo_links_that_are_no_pages_are_left_out():
     ]
 
 
-async def test_google_s_key_is_in_no_address():
+async def test_google_key_is_in_no_address():
     async with engine("google_cse", FOUND) as (searcher, asked):
         await searcher.search("dam", limit=50)
         line, *headers = asked[0].split("\r\n")
@@ -220,7 +220,7 @@ async def test_google_s_key_is_in_no_address():
 async def test_searxng_without_an_engine_that_answers_has_failed():
     answer = json.dumps({"results": [], "unresponsive_engines": [["x", "timeout"]]})
     async with engine("searxng", [], answer=answer) as (searcher, _):
-        with pytest.raises(SearchFailed, match="none"):
+        with pytest.raises(SearchFailed, match="None of"):
             await searcher.search("dam")
 
 
@@ -250,7 +250,7 @@ async def test_the_corpus_ranks_reads_and_is_the_same_each_time(tmp_path):
     assert await corpus.search("Which DAMS?") == results
     snapshot = corpus.read("corpus:b.txt", AtNoon())
     assert (snapshot.info.origin, snapshot.text[:6]) == ("corpus", "Rivers")
-    with pytest.raises(Exception, match="has no"):
+    with pytest.raises(Exception, match="Not in the corpus"):
         corpus.read("corpus:nope", AtNoon())
     corpus.close()
 
@@ -267,10 +267,10 @@ async def test_the_settings_choose_the_engine(monkeypatch):
     assert search_engine(SearchSettings(), fetcher).name == "google_cse"
     assert "SecretStr" in repr(SearchSettings())
     assert search_engine(SearchSettings(engine="duckduckgo"), fetcher).name == "duckduckgo"
-    with pytest.raises(ConfigError, match="no address"):
+    with pytest.raises(ConfigError, match="not configured"):
         search_engine(SearchSettings(engine="searxng"), fetcher)
     monkeypatch.delenv("GOOGLE_CSE_CX")
-    with pytest.raises(ConfigError, match="no key"):
+    with pytest.raises(ConfigError, match="not configured"):
         search_engine(SearchSettings(engine="google_cse"), fetcher)
 
 

@@ -1,4 +1,4 @@
-"""An API process to be killed: the real app on uvicorn, with nothing of its own but connections."""
+"""An API process to be killed: the real app on uvicorn."""
 
 import asyncio
 import os
@@ -9,25 +9,30 @@ import uvicorn
 from engine_graphs import graphs
 from starlette.requests import HTTPConnection
 
-from bathysphere.engine.database import Database
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.records import Owner
 from bathysphere.server.app import create_app
-from bathysphere.server.services import open_services
+from bathysphere.server.process.services import open_services
 
-_said: list[str] = []
+_reported: list[str] = []
 
 
-def say_ready(*words: object) -> None:
-    """Tell whoever asked for this process; only once, and only before anything can fail."""
+def report_ready(*words: object) -> None:
+    """Report to the parent that this process is ready; once, before anything can fail."""
     line = " ".join(map(str, ("ready", os.getpid(), *words)))
-    _said.append(line)
+    _reported.append(line)
     os.write(1, f"{line}\n".encode())
 
 
-def say_failed(error: BaseException) -> None:
-    """Tell that it will never be ready; afterwards nobody waits for a line."""
-    if not _said:
+def has_reported() -> bool:
+    """Whether this process has reported that it is ready."""
+    return bool(_reported)
+
+
+def report_failure(error: BaseException) -> None:
+    """Report that this process will never be ready, so that nobody waits for it."""
+    if not _reported:
         os.write(1, f"failed {error!r}\n".replace("\\n", " ").encode())
 
 
@@ -37,7 +42,7 @@ async def identify(connection: HTTPConnection) -> Owner:
 
 
 async def serve(options: dict[str, Any]) -> None:
-    """Serve until SIGTERM; says `ready <pid> <port>`."""
+    """Serve until SIGTERM; prints `ready <pid> <port>`."""
     database = Database(url=options["database_url"], max_size=4)
     known = Graphs(graphs(options["database_url"]))
     async with open_services(
@@ -51,7 +56,7 @@ async def serve(options: dict[str, Any]) -> None:
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
         port = server.servers[0].sockets[0].getsockname()[1]
-        say_ready(port)
+        report_ready(port)
         await stopped.wait()
         server.should_exit = server.force_exit = True
         await serving

@@ -1,19 +1,16 @@
-"""A database for the session, a rig for each test."""
+"""Fixtures: one database per session, one rig per test."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from redis.asyncio import Redis
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from engine_rig import REDIS, Nursery, Rig, clean, open_rig, own_database
 
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.database import Database
-from bathysphere.engine.events_redis import RedisEventLog
+from bathysphere.engine.database.pool import Database
 
 
 @pytest.fixture(scope="session")
@@ -31,11 +28,7 @@ def nursery() -> Iterator[Nursery]:
 
 @pytest.fixture
 async def rig(engine_database: Database) -> AsyncIterator[Rig]:
-    """An engine whose events go through Redis, as the worker processes' do."""
+    """An engine whose events go through Redis, like those of the worker processes."""
     clean(engine_database)
-    async with (
-        Redis.from_url(REDIS) as redis,
-        RedisEventLog(redis, clock=SystemClock()) as log,
-        open_rig(engine_database, log) as rig,
-    ):
+    async with open_rig(engine_database, redis_url=REDIS) as rig:
         yield rig

@@ -1,11 +1,12 @@
-"""A campaign against the engine: seeded schedules of everything that can go away going away.
+"""Fault campaign for the engine: seeded schedules in which processes, networks and servers fail.
 
     python tests/faults/engine_campaign.py --schedules 300 --seed 1
 
-Each schedule is a thread with some runs, a client that reads its stream through an API process, and
-faults at chosen steps (`schedules.py` names them all). PostgreSQL, Redis, workers, APIs and the
-wires between workers and PostgreSQL are the campaign's own. Half of it has two workers, half three.
-The last line is JSON: `schedules`, `lost`, `doubled`, `takeover_max_s`, and what they are made of.
+300 schedules take eight to twelve minutes on two cores; progress is printed every 30 s. Each
+schedule is a thread with some runs, a client that reads its stream through an API process, and
+faults at chosen steps (`schedules.py` lists them). The campaign has its own PostgreSQL, Redis,
+workers, APIs and links between workers and PostgreSQL. One half has two workers, the other three.
+The last line is JSON: `schedules`, `lost`, `doubled`, `takeover_max_s`, and their details.
 """
 
 import argparse
@@ -24,30 +25,30 @@ from uuid import UUID, uuid4
 sys.path.insert(0, str(Path(__file__).parent))
 
 import httpx
+from cancellations import AT_PICKUP, cancel_at_pickup, cancel_queued
 from engine_rig import QUICK, ApiProcess, Nursery, Rig, WorkerProcess, open_rig, own_database
 from link import Link
-from own_services import OwnPostgres, OwnRedis, own_postgres, own_redis
-from redis.asyncio import Redis
+from own_services import OwnPostgres, OwnRedis, RigLost, own_postgres, own_redis
+from progress import Progress
 from schedules import Fault, Schedule, draw
 from stream_client import StreamClient, open_http
 from tally import Tally, judge_effects, judge_items, judge_stream, say
 from watch import Watch, steady
 
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.database import Database
-from bathysphere.engine.events_redis import RedisEventLog
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.records import Run
 
 APIS = 2
 AT_ONCE = 8
-# One worker can hold every schedule: a run must not wait for a place when takeover is measured.
+# One worker can run every schedule: a run must not wait for a slot when takeovers are measured.
 PACE = replace(QUICK, concurrency=AT_ONCE + 2)
-PATIENCE = 60  # seconds a schedule may take
+TIMEOUT = 60  # seconds until a schedule's runs have ended and its faults have passed
+BOUND = 180  # seconds for a whole schedule, from its first run to its judgement
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
-    """What the campaign stands on."""
+class CampaignServers:
+    """The servers and the database of the campaign."""
 
     nursery: Nursery
     database: Database
@@ -56,19 +57,19 @@ class Ground:
 
 
 @dataclass(eq=False, slots=True)
-class Hand:
-    """A worker, and its wire."""
+class LinkedWorker:
+    """A worker and its link to PostgreSQL."""
 
     process: WorkerProcess
     link: Link
 
 
 @dataclass(kw_only=True)
-class Troupe:
-    """The processes that are there to be killed; whoever dies is replaced."""
+class Processes:
+    """The processes to be killed; each that dies is replaced."""
 
-    ground: Ground
-    workers: dict[int, Hand] = field(default_factory=dict)
+    ground: CampaignServers
+    workers: dict[int, LinkedWorker] = field(default_factory=dict)
     apis: list[ApiProcess] = field(default_factory=list)
     gone: list[WorkerProcess] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -87,10 +88,10 @@ class Troupe:
         )
         worker = await self._ask(
             lambda: self.ground.nursery.start(
-                through, pace=PACE, redis=self.ground.redis.url, world=url
+                through, worker=PACE, redis=self.ground.redis.url, world=url
             )
         )
-        self.workers[worker.pid] = Hand(worker, link)
+        self.workers[worker.pid] = LinkedWorker(worker, link)
 
     async def add_api(self) -> None:
         api = await self._ask(
@@ -101,19 +102,19 @@ class Troupe:
     async def _ask(self, start: Callable[[], "WorkerProcess"]) -> "WorkerProcess":
         async with self._asking, asyncio.timeout(60):
             while True:
-                with contextlib.suppress(AssertionError):  # PostgreSQL was away
+                with contextlib.suppress(AssertionError):  # PostgreSQL was unavailable
                     return await asyncio.to_thread(start)
 
-    def take(self, pid: int) -> Hand | None:
-        """The worker, out of everybody else's reach; None when it is already gone."""
-        hand = self.workers.pop(pid, None)
-        if hand is not None:
-            self.gone.append(hand.process)
-        return hand
+    def take(self, pid: int) -> LinkedWorker | None:
+        """Remove a worker, so that no other schedule uses it; None if it is already gone."""
+        worker = self.workers.pop(pid, None)
+        if worker is not None:
+            self.gone.append(worker.process)
+        return worker
 
     async def close(self) -> None:
-        for hand in self.workers.values():
-            hand.process.end()
+        for worker in self.workers.values():
+            worker.process.end()
         for process in (*self.apis, *self.gone):
             process.end()
         for link in self.links:
@@ -122,10 +123,10 @@ class Troupe:
 
 @dataclass(kw_only=True)
 class Campaign:
-    """Schedules that run against the troupe."""
+    """Runs schedules against the processes."""
 
     rig: Rig
-    troupe: Troupe
+    processes: Processes
     watch: Watch
     http: httpx.AsyncClient
     tally: Tally = field(default_factory=Tally)
@@ -139,25 +140,42 @@ class Campaign:
         client = StreamClient(
             http=self.http,
             thread=schedule.thread,
-            addresses=self.troupe.addresses,
+            addresses=self.processes.addresses,
             waits_for=[str(run.run_id) for run in runs],
             sends_since=schedule.sends_since,
         )
         try:
-            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as group:
                 group.create_task(client.read())
                 for fault in schedule.faults:
                     group.create_task(self._inflict(fault, schedule, runs, client))
                 for run in runs:
                     group.create_task(self.watch.ended(run.run_id))
-        except TimeoutError:
-            say(f"STUCK {schedule}: the stream waits for {client.waits_for}, {client.story()}")
-            self.tally.streams_stuck += bool(client.waits_for)
+        except* RigLost as errors:
+            self._record_rig_failure(errors.exceptions[0])
+        except* TimeoutError:
+            if not self.tally.rig_lost:
+                say(f"STUCK {schedule}: the stream waits for {client.waits_for}, {client.story()}")
+                self.tally.streams_stuck += bool(client.waits_for)
+                self.tally.schedules_stuck += not client.waits_for
+        if self.tally.rig_lost:
+            self.tally.unjudged += 1
+            return
         await self._judge(schedule, runs, client, is_whole=losses == self.redis_losses)
+
+    def _record_rig_failure(self, error: BaseException) -> None:
+        """Record a failure of the rig itself, separate from failures of the engine."""
+        self.tally.rig_lost = self.tally.rig_lost or str(error).splitlines()[0][:500]
+        say(f"RIG LOST {error}")
+
+    def record_watch_failure(self, watching: "asyncio.Task[None]") -> None:
+        """Record a failure of the watch, without which every schedule would wait forever."""
+        if not watching.cancelled() and (error := watching.exception()) is not None:
+            self._record_rig_failure(error)
 
     async def _start(self, schedule: Schedule, name: str, steps: int, delay: float) -> Run:
         values = {"items": [f"said {name}"], "name": name, "steps": steps, "delay": delay}
-        # With an id of its own: asking again after a lost answer must not make a second run.
+        # With a fixed id: repeating the request after a lost response must not create a second run.
         run_id = uuid4()
         self.watch.track(run_id)
         return await steady(
@@ -175,58 +193,63 @@ class Campaign:
             await self._hit_link(fault, pid, runs)
         elif fault.kind in ("api_kill", "api_stop"):
             await self._hit_api(fault, client)
+        elif fault.kind == "cancel_pickup":
+            self.tally.faults[fault.kind] += 1
+            await cancel_at_pickup(self.rig, self.watch, self.tally, fault)
+        elif fault.kind == "cancel_queued":
+            await self._cancel_queued(fault)
         else:
-            await self._hit_everybody(fault)
+            await self._hit_servers(fault)
 
     async def _hit_worker(self, fault: Fault, pid: int, runs: list[Run]) -> None:
-        hand = self.troupe.take(pid)
-        if hand is None:  # another schedule took it
+        worker = self.processes.take(pid)
+        if worker is None:  # another schedule removed it
             return
         self.tally.faults[fault.kind] += 1
         before = self._attempts(runs)
         signals = {"drain": signal.SIGTERM, "kill": signal.SIGKILL, "stop": signal.SIGSTOP}
-        hand.process.send(signals[fault.kind])
+        worker.process.send(signals[fault.kind])
         began = time.monotonic()
-        adding = asyncio.create_task(self.troupe.add_worker())
+        adding = asyncio.create_task(self.processes.add_worker())
         await self._taken_over(before, began)
         if fault.kind == "stop":
             await asyncio.sleep(0.3)
-            hand.process.send(signal.SIGCONT)
-            await asyncio.sleep(1.0)  # to spoil what it can, then it has had its chance
-            hand.process.send(signal.SIGKILL)
+            worker.process.send(signal.SIGCONT)
+            await asyncio.sleep(1.0)  # time to do damage
+            worker.process.send(signal.SIGKILL)
         await adding
 
     async def _hit_link(self, fault: Fault, pid: int, runs: list[Run]) -> None:
-        hand = self.troupe.workers.get(pid)
-        if hand is None:
+        worker = self.processes.workers.get(pid)
+        if worker is None:
             return
         self.tally.faults[fault.kind] += 1
         if fault.kind == "link_reset":
-            hand.link.reset()
+            worker.link.reset()
         elif fault.kind == "link_stall":
-            await hand.link.stall(fault.lasts)
+            await worker.link.stall(fault.lasts)
         else:
-            await hand.link.drop(fault.lasts)
+            await worker.link.drop(fault.lasts)
 
     async def _hit_api(self, fault: Fault, client: StreamClient) -> None:
-        api = next((api for api in self.troupe.apis if api.address == client.address), None)
-        if api is None or len(self.troupe.apis) < APIS:
+        api = next((api for api in self.processes.apis if api.address == client.address), None)
+        if api is None or len(self.processes.apis) < APIS:
             return
         self.tally.faults[fault.kind] += 1
         if fault.kind == "api_stop":
             api.send(signal.SIGSTOP)
             await asyncio.sleep(fault.lasts)
-            if api in self.troupe.apis:
+            if api in self.processes.apis:
                 api.send(signal.SIGCONT)
             return
-        self.troupe.apis.remove(api)
-        self.troupe.gone.append(api)
+        self.processes.apis.remove(api)
+        self.processes.gone.append(api)
         api.send(signal.SIGKILL)
-        await self.troupe.add_api()
+        await self.processes.add_api()
 
-    async def _hit_everybody(self, fault: Fault) -> None:
+    async def _hit_servers(self, fault: Fault) -> None:
         self.tally.faults[fault.kind] += 1
-        ground = self.troupe.ground
+        ground = self.processes.ground
         async with self._restarting:
             if fault.kind == "cut":
                 await steady(self.rig.cut_workers_off)
@@ -238,15 +261,29 @@ class Campaign:
                 await self._lose_redis(fault)
                 self.redis_losses += 1
 
+    async def _cancel_queued(self, fault: Fault) -> None:
+        self.tally.faults[fault.kind] += 1
+        await cancel_queued(
+            self.rig,
+            self.watch,
+            self.tally,
+            fault,
+            http=self.http,
+            addresses=self.processes.addresses,
+            redis_losses=lambda: self.redis_losses,
+        )
+
     async def _lose_redis(self, fault: Fault) -> None:
         self.redis_losses += 1
-        server = self.troupe.ground.redis
+        server = self.processes.ground.redis
         if fault.kind == "redis_flush":
             await asyncio.to_thread(server.flush)
             return
         await asyncio.to_thread(server.kill)
-        await asyncio.sleep(min(fault.lasts, 1.0))
-        await asyncio.to_thread(server.start)
+        try:
+            await asyncio.sleep(min(fault.lasts, 1.0))
+        finally:  # also when the schedule is abandoned: the others need it
+            await asyncio.to_thread(server.start)
 
     def _attempts(self, runs: list[Run]) -> dict[UUID, int]:
         seen = {run.run_id: self.watch.runs.get(run.run_id) for run in runs}
@@ -263,7 +300,7 @@ class Campaign:
                 self.tally.takeovers.append(time.monotonic() - began)
 
     def _has_moved(self, run_id: UUID, attempt: int) -> bool:
-        now = self.watch.runs[run_id]  # it may also end before the fault is felt
+        now = self.watch.runs[run_id]  # it may also end before the fault takes effect
         return now.is_over or now.attempt > attempt
 
     async def _judge(
@@ -278,25 +315,25 @@ class Campaign:
                 say(f"LOST {run.run_id}: {now.status} {now.error}")
         thread = schedule.thread
         if not judge_items(tally, schedule, await steady(lambda: self.rig.items(thread))):
-            await self._tell_history(thread)
+            await self._print_history(thread)
         judge_effects(tally, schedule, await steady(lambda: self.rig.journal(thread)))
         if is_whole and client.ids and not client.waits_for:
             await self._judge_stream(schedule, client)
 
-    async def _tell_history(self, thread: UUID) -> None:
+    async def _print_history(self, thread: UUID) -> None:
         async with self.rig.pool.connection() as connection:
-            for query in _TOLD:
+            for query in _HISTORY_QUERIES:
                 rows = await (await connection.execute(query, (str(thread),))).fetchall()
                 for row in rows:
                     say("  " + " ".join(str(value) for value in row.values()))
 
     async def _judge_stream(self, schedule: Schedule, client: StreamClient) -> None:
-        """What the client has, through all its connections, is what one connection gives."""
+        """Compare what the client got over all its connections with what one connection returns."""
         losses = self.redis_losses
         last = client.ids[-1]
         while True:
             again = replace(client, seen=[], repeats=0, waits_for=["everything"], _known=set())
-            again.address = self.troupe.addresses()[0]
+            again.address = self.processes.addresses()[0]
             with contextlib.suppress(httpx.HTTPError, TimeoutError):
                 async with asyncio.timeout(5):
                     await again.read_once(until=lambda event: event["seq"] >= last)
@@ -308,13 +345,13 @@ class Campaign:
             judge_stream(self.tally, schedule, client, again)
 
 
-_TOLD = (
+_HISTORY_QUERIES = (
     "SELECT at::time, who, backend, job, what FROM job_history WHERE lock = %s ORDER BY at",
     "SELECT at::time, what, pid FROM journal WHERE thread = %s ORDER BY id",
     "SELECT run_id, status, attempt, job_id, started_at::time, finished_at::time"
     " FROM engine.runs WHERE thread_id::text = %s ORDER BY seq",
 )
-# What happened to the queue's jobs: the only way to find out later who did what to whom.
+# History of the queue's jobs, for finding the cause of a failure later.
 _HISTORY = """
 CREATE TABLE job_history (
     at timestamptz DEFAULT clock_timestamp(), who text DEFAULT current_setting('application_name'),
@@ -333,24 +370,25 @@ CREATE TRIGGER remember_job AFTER INSERT OR UPDATE OR DELETE ON procrastinate_jo
 
 
 @asynccontextmanager
-async def open_campaign(ground: Ground, workers: int) -> AsyncIterator[Campaign]:
+async def open_campaign(ground: CampaignServers, workers: int) -> AsyncIterator[Campaign]:
     async with AsyncExitStack() as stack:
-        redis = await stack.enter_async_context(Redis.from_url(ground.redis.url))
-        log = await stack.enter_async_context(RedisEventLog(redis, clock=SystemClock()))
-        rig = await stack.enter_async_context(open_rig(ground.database, log))
+        rig = await stack.enter_async_context(open_rig(ground.database, redis_url=ground.redis.url))
         async with rig.pool.connection() as connection:
             await connection.execute(_HISTORY)
+            await connection.execute(AT_PICKUP)
         http = await stack.enter_async_context(open_http())
-        troupe = Troupe(ground=ground)
-        stack.push_async_callback(troupe.close)
+        processes = Processes(ground=ground)
+        stack.push_async_callback(processes.close)
         for _ in range(workers):
-            await troupe.add_worker()
+            await processes.add_worker()
         for _ in range(APIS):
-            await troupe.add_api()
+            await processes.add_api()
         watch = Watch(pool=rig.pool)
+        plan = Campaign(rig=rig, processes=processes, watch=watch, http=http)
         watching = asyncio.create_task(watch.run())
+        watching.add_done_callback(plan.record_watch_failure)
         stack.callback(watching.cancel)
-        yield Campaign(rig=rig, troupe=troupe, watch=watch, http=http)
+        yield plan
 
 
 async def several(*plays: Callable[[], Awaitable[None]], at_once: int) -> None:
@@ -366,26 +404,32 @@ async def several(*plays: Callable[[], Awaitable[None]], at_once: int) -> None:
 
 
 async def campaign(
-    ground: Ground, *, schedules: int, seed: int, at_once: int, only: set[int]
+    ground: CampaignServers, *, schedules: int, seed: int, at_once: int, only: set[int]
 ) -> Tally:
-    """All schedules: the first half with three workers, then one goes and two remain."""
+    """Run all schedules: the first half with three workers, the second with two."""
     numbers = [n for n in range(schedules) if not only or n in only]
     half = (len(numbers) + 1) // 2
-    told = [0]
-    async with open_campaign(ground, workers=3) as plan:
+    async with AsyncExitStack() as stack:
+        plan = await stack.enter_async_context(open_campaign(ground, workers=3))
+        progress = Progress(summary=lambda: plan.tally.summary(len(numbers)), bound=BOUND)
+        await stack.enter_async_context(progress.reported())
 
         async def one(number: int) -> None:
-            await plan.play(draw(seed, number))
-            tally = plan.tally
-            if tally.schedules >= told[-1] + 20:
-                told.append(tally.schedules)
-                say(
-                    f"{tally.schedules}/{len(numbers)}: {tally.lost} lost, {tally.doubled} doubled,"
-                    f" slowest takeover {tally.takeover_max} s"
-                )
+            if plan.tally.rig_lost:
+                plan.tally.unjudged += 1
+                return
+            try:
+                async with progress.schedule(number):
+                    await plan.play(draw(seed, number))
+            except TimeoutError:
+                if plan.tally.rig_lost:
+                    plan.tally.unjudged += 1
+                else:
+                    plan.tally.schedules_stuck += 1
+                    say(f"STUCK {draw(seed, number)}: abandoned after {BOUND} s")
 
         await several(*[lambda n=n: one(n) for n in numbers[:half]], at_once=at_once)
-        spare = plan.troupe.take(next(iter(plan.troupe.workers)))
+        spare = plan.processes.take(next(iter(plan.processes.workers)))
         assert spare is not None
         spare.process.send(signal.SIGTERM)
         await several(*[lambda n=n: one(n) for n in numbers[half:]], at_once=at_once)
@@ -397,14 +441,16 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=AT_ONCE)
-    parser.add_argument("--only", type=int, nargs="*", default=[], help="these numbers only")
+    parser.add_argument("--only", type=int, nargs="*", default=[], help="only these schedules")
     options = parser.parse_args()
-    logging.getLogger("psycopg.pool").setLevel("CRITICAL")  # its losses are the point
+    logging.getLogger("psycopg.pool").setLevel("CRITICAL")  # connection losses are intended
     logging.getLogger("psycopg").setLevel("CRITICAL")
+    # Ending the campaign early must also end its servers and workers.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     nursery = Nursery()
     with own_postgres() as postgres, own_redis() as redis, own_database(postgres.url) as database:
-        ground = Ground(nursery=nursery, database=database, postgres=postgres, redis=redis)
+        ground = CampaignServers(nursery=nursery, database=database, postgres=postgres, redis=redis)
         try:
             tally = asyncio.run(
                 campaign(
@@ -419,6 +465,8 @@ def main() -> int:
             nursery.close()
     tally.seconds = round(time.monotonic() - began)
     say(tally.line())
+    if tally.rig_lost:
+        return 2
     return 0 if tally.is_good else 1
 
 

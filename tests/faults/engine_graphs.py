@@ -1,4 +1,4 @@
-"""Graphs whose every execution leaves a trace, so that a test can count what really ran."""
+"""Graphs that record each execution, so that a test can count what actually ran."""
 
 import asyncio
 import operator
@@ -26,7 +26,7 @@ class State(TypedDict, total=False):
 
 
 def journal(url: str, thread: str, what: str) -> None:
-    """Write down, outside of any checkpoint, that something was executed."""
+    """Record an execution outside of any checkpoint."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "INSERT INTO journal (thread, what, pid) VALUES (%s, %s, %s)",
@@ -48,9 +48,9 @@ def graphs(url: str) -> dict[str, Any]:
 
 
 async def pay(url: str, thread: str, what: str, effects: EffectLog) -> None:
-    """An effect on the world, once. Where nobody knows whether it happened, a person is asked.
+    """Perform an external effect once. If its outcome is unknown, a person is asked.
 
-    Looking whether it happened would not do: a worker that is only paused may yet act.
+    Checking whether it happened is not enough: a worker that is only paused may still act.
     """
     key = EffectKey(namespace="", task=what, call="pay")
     outcome = await effects.begin(key)
@@ -88,7 +88,7 @@ def steps_graph(url: str, *, pays: bool = False) -> Any:
 
 
 def blocker_graph(url: str) -> Any:
-    """Blocks the event loop for `delay` seconds, as a careless tool does."""
+    """Blocks the event loop for `delay` seconds, like a careless tool."""
 
     async def block(state: State, config: RunnableConfig) -> State:
         journal(url, config["configurable"]["thread_id"], "blocked")
@@ -121,7 +121,7 @@ def asker_graph(url: str) -> Any:
 
 
 def failing_graph(url: str) -> Any:
-    """Fails `steps` times with something that may pass, or at once with a bug (`name="bug"`)."""
+    """Fails `steps` times with a transient error, or at once with a bug (`name="bug"`)."""
 
     async def fail(state: State, config: RunnableConfig) -> State:
         thread = config["configurable"]["thread_id"]
@@ -133,7 +133,7 @@ def failing_graph(url: str) -> Any:
                 "SELECT count(*) FROM journal WHERE thread = %s", (thread,)
             ).fetchone()
         if row[0] <= state["steps"]:
-            raise UpstreamError("the model is away")
+            raise UpstreamError("The model is unavailable")
         return {"items": ["done"]}
 
     graph = StateGraph(State)
@@ -143,7 +143,7 @@ def failing_graph(url: str) -> Any:
 
 
 def context_graph() -> Any:
-    """Says who it works for."""
+    """Returns the owner and thread from its context."""
 
     async def say(state: State, runtime: Runtime[Any]) -> State:
         return {"items": [runtime.context.tenant, runtime.context.user, runtime.context.thread_id]}
@@ -155,7 +155,7 @@ def context_graph() -> Any:
 
 
 class Choice(BaseModel):
-    """What an answer to `parallel` must look like."""
+    """The schema of an answer to `parallel`."""
 
     pick: Literal["left", "right"]
 
@@ -181,7 +181,7 @@ def parallel_graph(url: str) -> Any:
 
 
 def answering_graph(url: str) -> Any:
-    """Asks two questions in one step; what is answered takes `delay` seconds to be done.
+    """Asks two questions in one step; each answer takes `delay` seconds to process.
 
     With `name="quiet"` it asks nothing.
     """

@@ -1,9 +1,10 @@
-"""An engine on real PostgreSQL and Redis, with workers in this process or in their own."""
+"""An engine on real PostgreSQL and Redis, with workers in this process or in separate ones."""
 
 import asyncio
 import json
 import os
 import secrets
+import select
 import signal
 import subprocess
 import sys
@@ -17,45 +18,49 @@ from uuid import UUID
 import psycopg
 from engine_graphs import graphs
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from own_services import RigLost
 
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.attempts import Attempts
-from bathysphere.engine.database import Database, Pool, open_pool
-from bathysphere.engine.events import Entry, EventLog, MemoryEventLog
-from bathysphere.engine.execution import Executor, Limits
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
+from bathysphere.engine.events.log import Entry
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
-from bathysphere.engine.records import Owner, Run, Work
-from bathysphere.engine.runs import NewRun, Runs
-from bathysphere.engine.schema import migrate
-from bathysphere.engine.worker import Pace, Worker
+from bathysphere.engine.records import Run, Work
+from bathysphere.engine.runs.attempts import Attempts
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.service import NewRun
+from bathysphere.engine.runs.worker import Worker, WorkerOptions
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.database import migrate_database
+from bathysphere.server.process.services import Services, open_services, open_worker
 
 SERVER = "postgresql://root@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379/0"
 ALICE = Owner(tenant="alice", user="alice@a")
 BOB = Owner(tenant="bob", user="bob@b")
-QUICK = Pace(
+QUICK = WorkerOptions(
     concurrency=4,
     beat_seconds=0.5,
     stalled_after=3.0,
-    reap_seconds=0.5,
-    adopt_seconds=1.0,
+    recovery_seconds=0.5,
+    orphan_seconds=1.0,
     poll_seconds=0.5,
     drain_seconds=10,
 )
+QUICK_LIMITS = Limits(retry_seconds=0.05)
 WORKER = "engine_worker"
+ANSWER_SECONDS = 60  # for a process to be ready or to be gone; it gives up by itself before
 END_EVENTS = ("completed", "failed", "interrupted", "cancelled")
 
 
 @contextmanager
 def own_database(server: str = SERVER) -> Iterator[Database]:
-    """A migrated database of a name of its own, dropped at the end."""
+    """Create a migrated database with a unique name, and drop it at the end."""
     name = f"engine_test_{secrets.token_hex(6)}"
     with psycopg.connect(f"{server}/test", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     database = Database(url=f"{server}/{name}", max_size=8)
     try:
-        asyncio.run(migrate(database))
+        asyncio.run(migrate_database(database))
         with psycopg.connect(database.url, autocommit=True) as connection:
             connection.execute(
                 "CREATE TABLE journal (id bigserial, thread text, what text, pid int,"
@@ -68,46 +73,40 @@ def own_database(server: str = SERVER) -> Iterator[Database]:
 
 
 def clean(database: Database) -> None:
-    """Leave the tables empty for the next test."""
+    """Empty the tables for the next test."""
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(
             "TRUNCATE engine.threads, procrastinate_jobs, procrastinate_workers, journal,"
-            " checkpoints, checkpoint_blobs, checkpoint_writes CASCADE"
+            " engine.turns, checkpoints, checkpoint_blobs, checkpoint_writes CASCADE"
         )
 
 
 class Rig:
-    """What an API process has, plus ways to start workers and to look behind the curtain."""
+    """The services of an API process, plus ways to start workers and inspect internals."""
 
-    def __init__(self, database: Database, pool: Pool, log: EventLog) -> None:
-        self.database = database
-        self.pool = pool
-        self.log = log
-        self.clock = SystemClock()
-        self.queue = Queue(pool, database=database, clock=self.clock)
-        self.runs = Runs(pool, self.queue, log=log, clock=self.clock)
-        self.attempts = Attempts(pool)
-        self.graphs = Graphs(graphs(database.url))
-
-    def worker(self, *, pace: Pace = QUICK, limits: Limits | None = None, **options: Any) -> Worker:
-        queue = Queue(self.pool, database=self.database, clock=self.clock)
-        executor = Executor(
-            pool=self.pool,
-            graphs=options.pop("graphs", self.graphs),
-            log=self.log,
-            clock=self.clock,
-            limits=limits or Limits(retry_seconds=0.05),
-            **options,
-        )
-        return Worker(
-            database=self.database, queue=queue, executor=executor, clock=self.clock, pace=pace
-        )
+    def __init__(self, services: Services, factories: dict[str, Any]) -> None:
+        self.services = services
+        self.database = services.database
+        self.pool = services.pool
+        self.log = services.events
+        self.queue = services.queue
+        self.runs = services.runs
+        self.answers = services.answers
+        self.threads = services.threads
+        self.graphs = services.graphs
+        self.factories = factories
+        """By name; a test may add a graph of its own."""
+        self.attempts = Attempts(services.pool)
 
     @asynccontextmanager
-    async def working(self, **options: Any) -> AsyncIterator[Worker]:
-        """A worker in this process, drained at the end."""
-        worker = self.worker(**options)
-        await worker._queue.open()
+    async def working(
+        self, *, options: WorkerOptions = QUICK, limits: Limits = QUICK_LIMITS
+    ) -> AsyncIterator[Worker]:
+        """Run a worker in this process, and drain it at the end.
+
+        Like in production, but with shorter intervals: a test must not wait 5 s per takeover.
+        """
+        worker = await open_worker(self.services, metrics=Metrics(), limits=limits, options=options)
         task = asyncio.create_task(worker.run())
         try:
             yield worker
@@ -123,14 +122,14 @@ class Rig:
         return (await self.runs.create(new, owner=owner)).run
 
     async def ended(self, run: Run, *, seconds: float = 20) -> Run:
-        """The run, when it is over."""
+        """Wait until the run has ended, and return it."""
         async with asyncio.timeout(seconds):
             while not (now := await self.runs.get(run.run_id, owner=run.owner)).is_over:  # noqa: ASYNC110  # another process changes it
                 await asyncio.sleep(0.02)
         return now
 
     async def running(self, run: Run, *, seconds: float = 20) -> Run:
-        """The run, when a worker has it."""
+        """Wait until a worker has the run, and return it."""
         async with asyncio.timeout(seconds):
             while (now := await self.runs.get(run.run_id, owner=run.owner)).status == "pending":  # noqa: ASYNC110  # another process changes it
                 await asyncio.sleep(0.02)
@@ -145,7 +144,7 @@ class Rig:
         return (await self.state(thread_id, graph)).values.get("items", [])
 
     async def journal(self, thread_id: UUID) -> list[str]:
-        """What was executed, in order, each time it was."""
+        """Everything that was executed, in order, including repetitions."""
         async with self.pool.connection() as connection:
             rows = await (
                 await connection.execute(
@@ -155,7 +154,7 @@ class Rig:
         return [row["what"] for row in rows]
 
     async def executed_by(self, pid: int, thread_id: UUID) -> list[str]:
-        """What one process executed."""
+        """Everything that one process executed."""
         async with self.pool.connection() as connection:
             rows = await (
                 await connection.execute(
@@ -166,7 +165,7 @@ class Rig:
         return [row["what"] for row in rows]
 
     async def cut_workers_off(self) -> None:
-        """End every connection of every worker process, as a restarting PostgreSQL does."""
+        """End every connection of every worker process, like a restarting PostgreSQL."""
         async with self.pool.connection() as connection:
             await connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -175,7 +174,7 @@ class Rig:
             )
 
     async def in_journal(self, thread_id: UUID, what: str, *, seconds: float = 20) -> int:
-        """Wait until something was executed; return the process that did it."""
+        """Wait until something was executed; return the pid that did it."""
         async with asyncio.timeout(seconds), self.pool.connection() as connection:
             while True:
                 row = await (
@@ -192,7 +191,7 @@ class Rig:
         """The run's events up to its end."""
         entries = []
         async with asyncio.timeout(seconds):
-            async for entry in self.log.read(run.thread_id):
+            async for entry in self.log.read(run.thread_id, owner=run.owner):
                 if not isinstance(entry, Entry):
                     continue
                 event = entry.event()
@@ -205,15 +204,17 @@ class Rig:
 
 
 @asynccontextmanager
-async def open_rig(database: Database, log: EventLog | None = None) -> AsyncIterator[Rig]:
-    async with open_pool(database) as pool:
-        rig = Rig(database, pool, log or MemoryEventLog(clock=SystemClock()))
-        await rig.queue.open()
-        yield rig
+async def open_rig(database: Database, *, redis_url: str | None = None) -> AsyncIterator[Rig]:
+    """Open the services of an API process, with events in memory or in Redis."""
+    factories = graphs(database.url)
+    async with open_services(
+        database=database, graphs=Graphs(factories), redis_url=redis_url
+    ) as services:
+        yield Rig(services, factories)
 
 
 class Nursery:
-    """Where worker processes come from."""
+    """Forks worker and API processes."""
 
     def __init__(self) -> None:
         script = Path(__file__).with_name("worker_process.py")
@@ -226,33 +227,47 @@ class Nursery:
         )
 
     def close(self) -> None:
+        """End the nursery and all processes that it started."""
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(10)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(10)
 
     def start(
         self,
         database: Database,
         *,
-        pace: Pace = QUICK,
+        worker: WorkerOptions = QUICK,
         redis: str = REDIS,
         world: str | None = None,
+        start_seconds: float = 30,
     ) -> "WorkerProcess":
-        """A worker; `world` is where its graphs leave their traces, if not through the database."""
+        """Start a worker; `world` is the database of its journal, if not the same one.
+
+        Fails if it is not ready within `start_seconds`.
+        """
         url = f"{database.url}?application_name={WORKER}"
         options = {
             "database_url": url,
             "world_url": world or url,
             "redis_url": redis,
-            "pace": asdict(pace),
+            "worker": asdict(worker),
+            "start_seconds": start_seconds,
         }
         answer = self._ask({"start": options})
         assert answer.startswith("ready "), f"the worker did not start: {answer!r}"
         return WorkerProcess(self, int(answer.split()[1]))
 
     def serve(self, database: Database, *, redis: str = REDIS) -> "ApiProcess":
-        """An API process."""
-        options = {"database_url": f"{database.url}?application_name=api", "redis_url": redis}
+        """Start an API process."""
+        options = {
+            "database_url": f"{database.url}?application_name=api",
+            "redis_url": redis,
+            "start_seconds": 30,
+        }
         answer = self._ask({"serve": options})
         assert answer.startswith("ready "), f"the API did not start: {answer!r}"
         _, pid, port = answer.split()
@@ -263,13 +278,17 @@ class Nursery:
 
     def _ask(self, request: dict[str, Any]) -> str:
         self._process.stdin.write(json.dumps(request) + "\n")
+        # One request, one line: nothing is left in the buffer that `select` could not see.
+        readable, _, _ = select.select([self._process.stdout], [], [], ANSWER_SECONDS)
+        if not readable:
+            raise RigLost(f"the nursery does not answer: {json.dumps(request)[:500]}")
         return self._process.stdout.readline().strip()
 
     @contextmanager
     def workers(
         self, database: Database, count: int, **options: Any
     ) -> Iterator[list["WorkerProcess"]]:
-        """Several workers, none left at the end."""
+        """Start several workers, and end them all at the end."""
         processes: list[WorkerProcess] = []
         try:
             processes += [self.start(database, **options) for _ in range(count)]
@@ -280,7 +299,7 @@ class Nursery:
 
 
 class WorkerProcess:
-    """A worker in a process of its own, to be killed."""
+    """A worker in a separate process, to be killed."""
 
     def __init__(self, nursery: Nursery, pid: int) -> None:
         self._nursery = nursery
@@ -299,7 +318,7 @@ class WorkerProcess:
         return self._reap()
 
     def end(self) -> None:
-        """Whatever state it is in."""
+        """End the process, whatever state it is in."""
         if not self.is_over:
             self.kill()
 
@@ -309,7 +328,7 @@ class WorkerProcess:
 
 
 class ApiProcess(WorkerProcess):
-    """An API in a process of its own, to be killed."""
+    """An API in a separate process, to be killed."""
 
     def __init__(self, nursery: Nursery, pid: int, port: int) -> None:
         super().__init__(nursery, pid)

@@ -1,7 +1,7 @@
-"""The agents of the campaign: a scripted model, real layers, a memory of what was seen and done.
+"""Agents of the interrupts campaign: a scripted model, real layers, a record of calls.
 
-Each tool call has an id of its own in the whole campaign, and whatever a person answers carries
-`tok<call id#n>`: a token that arrives with another call's result arrived in the wrong place.
+Each tool call has a unique id in the whole campaign, and every answer of a person carries
+`tok<call id#n>`: a token in the result of another call was misdelivered.
 """
 
 import re
@@ -28,7 +28,7 @@ GRAPH = "torture"
 
 @dataclass(kw_only=True)
 class World:
-    """What no checkpoint knows: what the model saw, and which tool bodies really ran."""
+    """A record outside of checkpoints: what the model saw, and which tool bodies ran."""
 
     plans: dict[str, tuple[Step, ...]] = field(default_factory=dict)
     results: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -40,7 +40,7 @@ class World:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def see(self, messages: list[BaseMessage]) -> None:
-        """Remember what a model was shown."""
+        """Record the messages that a model was shown."""
         asked: list[str] = []
         with self._lock:
             for message in messages:
@@ -61,7 +61,7 @@ class World:
                 self.heard[key].append(people[-1])
 
     def turn(self, messages: list[BaseMessage]) -> Any:
-        """What the scripted model does next: the agent's plan, step by step."""
+        """The next turn of the scripted model: the agent's plan, step by step."""
         self.see(messages)
         last = max(n for n, m in enumerate(messages) if m.type == "human")
         done = sum(isinstance(m, AIMessage) and bool(m.tool_calls) for m in messages[last:])
@@ -72,13 +72,13 @@ class World:
         return together(*(calls(ask.name, ask.args, id=ask.id) for ask in steps[done]))
 
     def ran(self, call: str) -> None:
-        """A tool's body ran."""
+        """Record that a tool's body ran."""
         with self._lock:
             self.bodies[call] += 1
 
 
 def agent(world: World) -> Any:
-    """A tree of agents in which everything can ask."""
+    """A tree of agents in which every tool can ask."""
 
     @tool
     def act(what: str, runtime: ToolRuntime) -> str:

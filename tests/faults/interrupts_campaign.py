@@ -1,14 +1,14 @@
-"""A campaign against interrupts: seeded schedules of people who answer in every way they can.
+"""Fault campaign for interrupts: seeded schedules of people who answer in every possible way.
 
     python tests/faults/interrupts_campaign.py --schedules 1000 --seed 1
 
-Each schedule is a thread of the agents in `interrupts_agent.py`, which ask for files, words,
-choices and approvals, several at a time, on the main agent and inside two subagents. A person
-answers over HTTP as `interrupts_plans.py` draws it, and writes new messages in between. The engine,
-its worker, the server's commands and PostgreSQL are the real ones. Then the thread is brought to
-rest and judged by what the model saw and which tool bodies ran.
+Each schedule is a thread of the agents in `interrupts_agent.py`, which ask for files, text, choices
+and approvals, several at a time, in the main agent and in two subagents. A person answers over HTTP
+as drawn by `interrupts_plans.py`, and sends new messages in between. The engine, its worker, the
+server's commands and PostgreSQL are real. Then all open questions are answered, and the thread is
+judged by what the model saw and which tool bodies ran.
 
-The last line is JSON: `schedules`, `lost`, `wedged`, `misdelivered`, and what they are made of.
+The last line is JSON: `schedules`, `lost`, `wedged`, `misdelivered`, and their details.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import json
 import random
 import sys
 import time
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -32,26 +33,27 @@ from interrupts_agent import GRAPH, World, agent
 from interrupts_judge import Story, Tally, judge, say
 from interrupts_person import Answer, Question, bad, good
 from interrupts_plans import Action, Schedule, draw
+from progress import Progress
 from starlette.requests import HTTPConnection
 
-from bathysphere.engine.database import Database
-from bathysphere.engine.execution import Executor, Limits
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
-from bathysphere.engine.records import Owner
-from bathysphere.engine.worker import Worker
+from bathysphere.engine.runs.executor import Limits
 from bathysphere.server.app import create_app
-from bathysphere.server.services import Services, open_services
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.services import Services, open_services, open_worker
 
 AT_ONCE = 12
-PATIENCE = 180.0  # seconds until a thread's runs must have settled; many are on their way at once
-ROUNDS = 40  # of questions and answers until a thread must be at rest
+PATIENCE = 180.0  # seconds until a thread's runs must have ended; many are active at once
+BOUND = 600.0  # seconds for a whole schedule
+ROUNDS = 40  # of questions and answers until a thread must be idle
 OWNER = Owner(tenant="torture", user="person")
 
 
 @dataclass(kw_only=True)
 class Ground:
-    """What all schedules share."""
+    """Services that all schedules share."""
 
     world: World
     services: Services
@@ -63,7 +65,7 @@ class Ground:
     """Questions of all threads, for those who answer in the wrong one."""
 
     async def watch(self) -> None:
-        """One look for everybody: which threads are at work."""
+        """Poll for all schedules which threads are busy."""
         while True:
             await asyncio.sleep(0.04)
             looked = time.monotonic()
@@ -80,7 +82,7 @@ class Ground:
                     self.busy[thread] = row["status"] == "busy"
 
     def move(self, thread: UUID) -> None:
-        """A run was put on the thread, as far as its person knows."""
+        """Record that the person has started a run on the thread."""
         self.busy[thread], self.moved[thread] = True, time.monotonic()
 
 
@@ -101,7 +103,7 @@ class Play:
         self.dice = random.Random(self.schedule.seed)
 
     async def run(self) -> None:
-        """Play the schedule, bring the thread to rest, and judge it."""
+        """Play the schedule, answer all open questions, and judge the thread."""
         world, key = self.ground.world, self.schedule.key
         world.plans |= self.schedule.plans
         try:
@@ -211,7 +213,7 @@ class Play:
         await asyncio.sleep(action.pause)
         await self.answer_each(later)
 
-    # ── how it is said ──
+    # ── requests ──
 
     def part(self, questions: list[Question]) -> list[Question]:
         return questions[: self.dice.randint(0, len(questions))]
@@ -226,7 +228,7 @@ class Play:
             await self.answer([question])
 
     async def answer(self, questions: list[Question]) -> bool:
-        """Answer well; whether the server took it, or knew it already."""
+        """Send valid answers; return whether the server accepted them, or had them already."""
         if not questions:
             return True
         answers = [good(question, self.dice) for question in questions]
@@ -239,7 +241,7 @@ class Play:
         *,
         must_fail: bool | str = False,
     ) -> bool:
-        """`must_fail`: the answers cannot be taken; with an id, unless its answer came before."""
+        """Send answers; with `must_fail` they must be refused, unless it is an answered id."""
         parts = [{"interrupt_id": name, "response": value} for name, value in values.items()]
         params = parts[0] if len(parts) == 1 and self.dice.random() < 0.5 else {"responses": parts}
         told = await self.command("input.respond", params)
@@ -255,7 +257,7 @@ class Play:
         return told["type"] == "success"
 
     async def write(self, text: str | None = None, *, stops: bool = False) -> None:
-        """A message from the person."""
+        """Send a message from the person."""
         if text is None:
             text, self.messages = f"{self.schedule.key}.m{self.messages}", self.messages + 1
         params = {
@@ -275,17 +277,17 @@ class Play:
         body = {"id": 1, "method": method, "params": params}
         while True:
             answer = await self.ground.http.post(f"/threads/{self.thread}/commands", json=body)
-            if answer.status_code != 503:  # a database that is away for a moment: try again
+            if answer.status_code != 503:  # PostgreSQL is briefly unavailable: try again
                 break
             await asyncio.sleep(0.2)
         assert answer.status_code == 200, answer.text
         told: dict[str, Any] = answer.json()
         return told
 
-    # ── where the thread stands ──
+    # ── state of the thread ──
 
     async def settled(self) -> None:
-        """Wait until no run is on its way."""
+        """Wait until the thread has no active run."""
         async with asyncio.timeout(PATIENCE):
             while self.ground.busy.get(self.thread):  # noqa: ASYNC110  # the watch changes it
                 await asyncio.sleep(0.02)
@@ -301,7 +303,7 @@ class Play:
         return questions
 
     async def rest(self) -> None:
-        """Answer whatever is asked, until nothing is."""
+        """Answer all questions until none is open."""
         for _ in range(ROUNDS):
             await self.settled()
             questions = await self.open()
@@ -311,14 +313,14 @@ class Play:
         self.story.wedged = f"open and cannot be answered: {questions}"
 
     async def failures(self) -> list[str]:
-        runs = await self.ground.services.runs.of_thread(self.thread, owner=OWNER)
+        runs = await self.ground.services.runs.list_of_thread(self.thread, owner=OWNER)
         allowed = ("success", "interrupted", *(("cancelled",) if self.story.was_stopped else ()))
         return [f"{run.status} {run.error}" for run in runs if run.status not in allowed]
 
 
 @asynccontextmanager
 async def open_ground(database: Database) -> AsyncIterator[Ground]:
-    """The engine, a worker and the server, in this process."""
+    """Run the engine, a worker and the server in this process."""
 
     async def identify(_: HTTPConnection) -> Owner:
         return OWNER
@@ -326,22 +328,12 @@ async def open_ground(database: Database) -> AsyncIterator[Ground]:
     world = World()
     graphs = Graphs({GRAPH: lambda: agent(world)})
     async with open_services(database=database, graphs=graphs) as services:
-        queue = Queue(services.pool, database=database, clock=services.clock)
-        executor = Executor(
-            pool=services.pool,
-            graphs=graphs,
-            log=services.events,
-            clock=services.clock,
+        worker = await open_worker(
+            services,
+            metrics=Metrics(),
             limits=Limits(retry_seconds=0.05),
+            options=replace(QUICK, concurrency=AT_ONCE, stalled_after=30.0),
         )
-        worker = Worker(
-            database=database,
-            queue=queue,
-            executor=executor,
-            clock=services.clock,
-            pace=replace(QUICK, concurrency=AT_ONCE, stalled_after=30.0),
-        )
-        await queue.open()
         app = create_app(services=services, identify=identify)
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://torture") as http:
@@ -360,14 +352,21 @@ async def campaign(database: Database, *, schedules: list[int], seed: int) -> Ta
     began = time.monotonic()
     turn = asyncio.Semaphore(AT_ONCE)
     async with open_ground(replace(database, max_size=24)) as ground:
+        tally = ground.tally
+        progress = Progress(
+            summary=lambda: f"{tally.schedules}/{len(schedules)}, {tally.wrong} wrong", bound=BOUND
+        )
 
         async def one(number: int) -> None:
             async with turn:
-                await Play(ground=ground, schedule=draw(seed, number)).run()
-                if ground.tally.schedules % 100 == 0:
-                    say(f"{ground.tally.schedules} schedules, {time.monotonic() - began:.0f} s")
+                try:
+                    async with progress.schedule(number):
+                        await Play(ground=ground, schedule=draw(seed, number)).run()
+                except TimeoutError:
+                    tally.wedged += 1
+                    say(f"WEDGED {draw(seed, number)}: given up after {BOUND:.0f} s")
 
-        async with asyncio.TaskGroup() as group:
+        async with progress.reported(), asyncio.TaskGroup() as group:
             for number in schedules:
                 group.create_task(one(number))
         ground.tally.dangling = len(ground.world.dangling)
@@ -383,6 +382,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, nargs="*", help="these schedules of the seed")
     options = parser.parse_args()
+    # deepagents types its tools as if no run had a context; `serve` also hides its warnings.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
     numbers = options.only or list(range(options.schedules))
     with own_database() as database:
         tally = asyncio.run(campaign(database, schedules=numbers, seed=options.seed))

@@ -1,4 +1,4 @@
-"""What a person did on a thread, and whether its agents know of it, once and in its place."""
+"""Judge whether a person's answers and messages reached the right agents, exactly once."""
 
 import sys
 from collections import Counter, defaultdict
@@ -12,7 +12,7 @@ from interrupts_plans import Schedule
 
 @dataclass(kw_only=True)
 class Story:
-    """One thread, as its person remembers it."""
+    """The history of one thread from the person's side."""
 
     asked: list[Question] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Story:
     wedged: str = ""
 
     def meet(self, question: Question) -> bool:
-        """A question that is open; whether it is a new one."""
+        """Record an open question; return whether it is new."""
         if question["id"] in self.taken:
             self.asked_again.append(question["id"])
         if any(known["id"] == question["id"] for known in self.asked):
@@ -36,17 +36,17 @@ class Story:
         return True
 
     def take(self, answer: Answer) -> None:
-        """The server took the answer."""
+        """Record that the server accepted the answer."""
         self.taken[answer.question].append(answer)
 
     def refuse(self, answer: Answer) -> None:
-        """The server did not take the answer: it must not be seen anywhere."""
+        """Record that the server refused the answer: it must not appear anywhere."""
         self.refused.add(answer.token)
 
 
 @dataclass(kw_only=True)
 class Tally:
-    """The campaign so far."""
+    """The results of the campaign so far."""
 
     schedules: int = 0
     lost: int = 0
@@ -65,15 +65,20 @@ class Tally:
     seconds: int = 0
 
     def count(self, told: dict[str, Any], taken: set[str]) -> None:
-        """One command with answers."""
+        """Count one command with answers."""
         self.answers_taken += len(taken)
         self.answers_refused += told["type"] == "error"
         self.answers_repeated += told["type"] == "success" and not taken
 
     @property
+    def wrong(self) -> int:
+        """The total number of failures."""
+        told = (self.lost, self.wedged, self.misdelivered, self.doubled, self.failed)
+        return sum(told) + self.dangling + self.wrongly_taken
+
+    @property
     def is_good(self) -> bool:
-        wrong = (self.lost, self.wedged, self.misdelivered, self.doubled, self.failed)
-        return not any((*wrong, self.dangling, self.wrongly_taken))
+        return not self.wrong
 
     def line(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -85,7 +90,7 @@ def say(line: str) -> None:
 
 
 def judge(tally: Tally, schedule: Schedule, story: Story, world: World) -> None:
-    """Count what went wrong on one thread."""
+    """Count the failures on one thread."""
     tally.schedules += 1
     tally.questions += len(story.asked)
     tally.messages += len(story.said)
@@ -112,7 +117,7 @@ def judge(tally: Tally, schedule: Schedule, story: Story, world: World) -> None:
 def _judge_places(
     calls: list[str], story: Story, world: World, faults: Counter[str], notes: list[str]
 ) -> None:
-    """A token is only ever seen in the result of its call, or of the call that sent its agent."""
+    """Tokens appear only in the result of their call, or of the call that started their agent."""
     for call in calls:
         found = [m for text in world.results[call] for m in TOKEN.finditer(text)]
         tokens = {m.group(0): m.group(1) for m in found}
@@ -121,7 +126,7 @@ def _judge_places(
                 faults["misdelivered"] += 1
                 notes.append(f"{token} was seen with {call}")
             elif owner != call and token.endswith("#own>"):
-                continue  # what a stopped subagent wanted to do is told of, whatever was decided
+                continue  # a stopped subagent's calls are reported, whatever was decided
             elif token in story.refused and not _was_taken(story, token):
                 faults["misdelivered"] += 1
                 notes.append(f"{token} was refused, and seen")
@@ -139,7 +144,7 @@ def _judge_answers(
     notes: list[str],
     tally: Tally,
 ) -> None:
-    """Every answer that was taken is seen by a model, and no second one to the same question."""
+    """Every accepted answer is seen by a model, and no second one to the same question."""
     for question, answers in story.taken.items():
         if len(answers) > 1 and question not in story.asked_again:
             faults["doubled"] += 1
@@ -156,7 +161,7 @@ def _judge_answers(
 def _is_seen(answer: Answer, world: World, tally: Tally) -> bool:
     if any(answer.token in text for text in world.results.get(answer.call, ())):
         return True
-    # The agent that asked was stopped: the one that sent it out is told.
+    # The agent that asked was stopped: the agent that started it gets the answer.
     sender = answer.call.rsplit(".", 2)[0]
     told = any(answer.token in text for text in world.results.get(sender, ()))
     tally.told_of_stopped += told
@@ -166,9 +171,9 @@ def _is_seen(answer: Answer, world: World, tally: Tally) -> bool:
 def _judge_messages(
     schedule: Schedule, story: Story, world: World, faults: Counter[str], notes: list[str]
 ) -> None:
-    """What the person said is heard, in order."""
+    """The person's messages are seen in order."""
     heard = [text for text in world.heard[schedule.key] if text in story.said]
-    # A message that was stopped before its turn is not said any more.
+    # A message that was cancelled before its turn is never seen.
     wanted = story.said if not story.was_stopped else heard
     if heard != wanted or heard[-1:] != [f"{schedule.key}.ping"]:
         faults["lost"] += 1
@@ -178,7 +183,7 @@ def _judge_messages(
 def _judge_bodies(
     schedule: Schedule, story: Story, world: World, faults: Counter[str], notes: list[str]
 ) -> None:
-    """A gated tool runs once for its answer, and never without one."""
+    """A gated tool runs once per approval, and never without one."""
     allowed = {a.call for answers in story.taken.values() for a in answers if a.runs_body}
     for call, times in world.bodies.items():
         if call.startswith(f"{schedule.key}.") and times > (call in allowed):

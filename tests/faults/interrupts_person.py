@@ -1,4 +1,4 @@
-"""A person and their device: good answers to any question, and answers no question takes."""
+"""A person and their device: valid answers to any question, and invalid ones."""
 
 import random
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What is sent, and what must come of it."""
+    """An answer to send, and its expected effect."""
 
     question: str
     call: str
@@ -27,7 +27,7 @@ def call_of(question: Question) -> str:
 
 
 def good(question: Question, dice: random.Random) -> Answer:
-    """An answer that fits, with a token of its own."""
+    """A valid answer with a unique token."""
     call, value = call_of(question), question["value"]
     token = f"tok<{call}#{next(_numbers)}>"
     if value["type"] == "tool":
@@ -35,7 +35,7 @@ def good(question: Question, dice: random.Random) -> Answer:
         return Answer(question=question["id"], call=call, value={call: result}, token=token)
     if value["type"] == "tool_approval":
         return _decision(question, call, token, dice)
-    if value["tool"] in ("act", "pay"):  # was it done? nobody wrote it down
+    if value["tool"] in ("act", "pay"):  # its outcome was not recorded
         ended = {"selected": ["happened"], "freeform": token}
         return Answer(question=question["id"], call=call, value=ended, token=token)
     if value["tool"] == "ask_user":
@@ -84,7 +84,7 @@ def _choice(question: Question, call: str, token: str, dice: random.Random) -> A
 
 
 def bad(question: Question, dice: random.Random) -> Any:
-    """An answer that does not fit, in one of many ways."""
+    """An answer that is invalid in one of many ways."""
     call, value = call_of(question), question["value"]
     common: list[Any] = [None, {}, [], 7, "yes", {"0": 1}]
     if value["type"] == "tool":

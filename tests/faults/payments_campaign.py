@@ -1,13 +1,13 @@
-"""A campaign against payments: seeded schedules in which everything dies, at every boundary.
+"""Fault campaign for payments: seeded schedules with crashes at every boundary.
 
     python tests/faults/payments_campaign.py --schedules 500 --seed 1
 
-Each schedule is a thread that is paid for, run by processes that kill themselves before or after a
-commit, a POST or a model call, in the main agent or a subagent (`payments_schedules.py` names the
-points), with a wire to the mint that loses, doubles, delays and cuts, a mint that is killed, frozen
-and restarted, and a PostgreSQL that is restarted. All of them are the campaign's own. At the end of
-a thread the person takes the refund from the real mint. The last line is JSON: `schedules`,
-`imbalance`, `charges_minus_answers`, `refund_errors`, and what they are made of.
+Each schedule is a paid thread, run by processes that kill themselves before or after a commit, a
+POST or a model call, in the main agent or a subagent (`payments_schedules.py` lists the points),
+with a link to the mint that loses, doubles, delays and cuts, a mint that is killed, frozen and
+restarted, and a PostgreSQL that is restarted. The campaign starts all of them itself. At the end of
+a thread the person redeems the refund at the real mint. The last line is JSON: `schedules`,
+`imbalance`, `charges_minus_answers`, `refund_errors`, and their details.
 """
 
 import argparse
@@ -37,11 +37,12 @@ from ledger_rig import own_database
 from own_services import OwnPostgres, own_postgres
 from payments_process import FELL, NEEDS_MONEY, PAYER, PRICE, Parts, Reaper, keep_keysets
 from payments_schedules import PaidSchedule, draw
+from progress import Progress
 from psycopg_pool import PoolTimeout
 from tally import say
 
 from bathysphere.core.errors import UpstreamError
-from bathysphere.engine.database import Database, Pool, open_pool
+from bathysphere.engine.database.pool import Database, Pool, open_pool
 from bathysphere.payments.ledger.audit import audit
 from bathysphere.payments.ledger.records import Refund
 from bathysphere.payments.nuts.keysets import Keysets
@@ -51,13 +52,14 @@ from bathysphere.testing.wallet import Wallet
 
 T = TypeVar("T")
 AT_ONCE = 8
-LIVES = 40  # a thread that needs more is stuck
+LIVES = 40  # a thread that needs more processes is stuck
 LIFE_SECONDS = 60
+BOUND = 600  # seconds for a whole schedule
 TOPUP = 64
 
 
 class Nursery:
-    """Where lives come from."""
+    """Forks the processes of a schedule."""
 
     def __init__(self) -> None:
         script = Path(__file__).with_name("payments_process.py")
@@ -68,7 +70,7 @@ class Nursery:
         self._turn = asyncio.Lock()
 
     async def live(self, options: dict[str, Any]) -> int:
-        """One life, until it is over; its exit code (minus the signal that killed it)."""
+        """Run one process to its end; return its exit code (minus the signal that killed it)."""
         pid = int(await self._ask({"live": options}))
         until = time.monotonic() + LIFE_SECONDS
         while (code := await self._ask({"wait": pid})) == "running":
@@ -92,7 +94,7 @@ class Nursery:
 
 
 class Person(Wallet):
-    """A wallet that knows the mint's keysets, as one does that was used before."""
+    """A wallet that already knows the mint's keysets."""
 
     known: Keysets
 
@@ -102,7 +104,7 @@ class Person(Wallet):
 
 @dataclass(kw_only=True)
 class Tally:
-    """The campaign so far."""
+    """The results of the campaign so far."""
 
     schedules: int = 0
     imbalance: int = 0
@@ -127,6 +129,13 @@ class Tally:
         wrong = (self.imbalance, self.charges_minus_answers, self.refund_errors, self.stuck)
         return not any(wrong)
 
+    def summary(self, total: int) -> str:
+        """The progress of the campaign."""
+        return (
+            f"{self.schedules}/{total}: imbalance {self.imbalance}, {self.stuck} stuck,"
+            f" {self.refund_errors} refund errors, {self.lives} lives, {self.deaths} deaths"
+        )
+
     def line(self) -> str:
         parts = {
             k: dict(sorted(v.items())) if isinstance(v, Counter) else v
@@ -136,7 +145,7 @@ class Tally:
 
 
 async def steady(operation: Callable[[], Awaitable[T]]) -> T:
-    """Try until PostgreSQL answers."""
+    """Retry until PostgreSQL responds."""
     async with asyncio.timeout(60):
         while True:
             try:
@@ -147,7 +156,7 @@ async def steady(operation: Callable[[], Awaitable[T]]) -> T:
 
 @dataclass(kw_only=True)
 class Campaign:
-    """Schedules that run on the ground."""
+    """Runs schedules against the servers."""
 
     database: Database
     postgres: OwnPostgres
@@ -165,8 +174,8 @@ class Campaign:
     async def play(self, schedule: PaidSchedule) -> None:
         wallet = Person(mint_url=self.mint.url)
         wallet.known = await self.parts.book.get()
-        thread, till = schedule.thread, self.parts.till
-        await steady(lambda: till.open(thread, payer=PAYER, refund_key=wallet.key))
+        thread, service = schedule.thread, self.parts.service
+        await steady(lambda: service.open(thread, payer=PAYER, refund_key=wallet.key))
         tokens = [await self._pay(wallet, thread, schedule.first_sats)]
         for fault, path in schedule.wire:
             self.wire.spoil(fault, path=path, seconds=0.5)
@@ -194,7 +203,7 @@ class Campaign:
             elif code == NEEDS_MONEY:
                 self.tally.topups += 1
                 tokens.append(await self._pay(wallet, thread, TOPUP))
-                deaths[:0] = [death] if death and not deaths else []  # it had no chance to die
+                deaths[:0] = [death] if death and not deaths else []  # it ended before it could die
             elif code == FELL:
                 self.tally.fell += 1
                 await asyncio.sleep(0.3)
@@ -207,7 +216,7 @@ class Campaign:
         await self._judge(schedule, wallet, abandons=abandons)
 
     async def _pay(self, wallet: Wallet, thread: str, sats: int) -> str:
-        bill = await steady(lambda: self.parts.till.bill(thread, 0, payer=PAYER))
+        bill = await steady(lambda: self.parts.service.bill(thread, 0, payer=PAYER))
         # The fee comes on top, so that a deposit is worth what the schedule says.
         return await self._with_mint(lambda: wallet.pay(bill.request, amount=sats + 1))
 
@@ -242,7 +251,7 @@ class Campaign:
             tally.imbalance = max(tally.imbalance, books.imbalance)
 
     async def _receive(self, wallet: Wallet, refund: Refund) -> int:
-        """Take a refund at the mint. Only the wallet has its key: what is spent, it has taken."""
+        """Redeem a refund at the mint. Only the wallet has its key: what is spent, it redeemed."""
         tried = 0
 
         async def once() -> int:
@@ -251,6 +260,8 @@ class Campaign:
             states = await self.parts.mint.states([bytes.fromhex(y) for y in refund.ys])
             if set(states) == {"SPENT"} and tried > 1:
                 return refund.amount
+            if refund.amount == 1 and set(states) == {"UNSPENT"}:
+                return 0  # the mint's fee eats it; a wallet keeps it until there is more
             return await wallet.receive(refund.token)
 
         return await self._with_mint(once)
@@ -264,14 +275,14 @@ class Campaign:
     # ── outages ──
 
     async def _with_mint(self, use: Callable[[], Awaitable[T]]) -> T:
-        """The person's wallet keeps nothing, so nobody takes the mint away from it.
+        """Call the mint without outages, because the person's wallet stores nothing.
 
-        A mint on SQLite refuses what it is asked when others write; nothing happened then.
+        A mint on SQLite refuses requests while others write; then nothing has happened.
         """
         async with self._quiet:
             self._wallets += 1
         try:
-            # One wallet at a time: a mint on SQLite has enough to do with those who settle.
+            # One wallet at a time: a mint on SQLite is busy enough with settlements.
             async with self._counter:
                 return await self._again(use)
         finally:
@@ -345,11 +356,17 @@ async def campaign(
         )  # fmt: skip
         turn = asyncio.Semaphore(options.at_once)
 
+        progress = Progress(summary=lambda: plan.tally.summary(len(numbers)), bound=BOUND)
+        await stack.enter_async_context(progress.reported())
+
         async def one(number: int) -> None:
             async with turn:
-                await plan.play(draw(options.seed, number))
-            if plan.tally.schedules % 25 == 0:
-                say(plan.tally.line())
+                try:
+                    async with progress.schedule(number):
+                        await plan.play(draw(options.seed, number))
+                except TimeoutError:
+                    plan.tally.stuck += 1
+                    say(f"STUCK {draw(options.seed, number)}: given up after {BOUND} s")
 
         async with asyncio.TaskGroup() as group:
             for number in numbers:
@@ -368,8 +385,10 @@ def main() -> int:
     parser.add_argument("--only", type=int, nargs="*", default=[], help="these numbers only")
     parser.add_argument("--log", help="where lives say what ended them")
     options = parser.parse_args()
-    logging.getLogger("psycopg.pool").setLevel("CRITICAL")  # its losses are the point
+    logging.getLogger("psycopg.pool").setLevel("CRITICAL")  # connection losses are intended
     logging.getLogger("psycopg").setLevel("CRITICAL")
+    # Ending the campaign early must also end its servers and processes.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     with (
         own_postgres() as postgres,

@@ -1,9 +1,9 @@
-"""Lives of a paid thread, each forked from a process that has imported everything, to be killed.
+"""Processes that run a paid thread, to be killed; forked from one that has imported everything.
 
-Reads one JSON request a line: `{"live": {…}}` forks a life and answers with its pid, `{"wait":
-pid}` with its exit code, or `running`. Ends when its input does. A life takes its thread up
-wherever the last one left it: deposits, runs, closes, settles, collects. It kills itself where it
-is told to.
+Reads one JSON request per line: `{"live": {…}}` forks a process and returns its pid, `{"wait":
+pid}` returns its exit code, or `running`. Ends with its input. A process continues its thread where
+the last one left it: deposits, runs, closes, settles, collects. It kills itself at the requested
+point.
 """
 
 import asyncio
@@ -25,34 +25,37 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "payments"))
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.types import Command
+from own_services import end_with
 from paid_town import answer, look
 from payments_schedules import Death
 from psycopg_pool import PoolTimeout
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
-from bathysphere.engine.database import Database, Pool, open_pool, reachable
+from bathysphere.core.identity import Owner
+from bathysphere.core.run_context import RunContext
+from bathysphere.engine.database.pool import Database, Pool, open_pool, storage_errors
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
 from bathysphere.payments.deposits import Deposits
 from bathysphere.payments.ledger.accounts import Accounts
-from bathysphere.payments.ledger.records import Payer
 from bathysphere.payments.ledger.refunds import Refunds
 from bathysphere.payments.ledger.sealing import Sealer
 from bathysphere.payments.ledger.settling import Settling
+from bathysphere.payments.ledger.withdrawals import CannotWithdraw, Withdrawals
 from bathysphere.payments.mint import KeysetBook, MintClient
 from bathysphere.payments.nuts.keysets import Keysets
 from bathysphere.payments.pricing import Price
+from bathysphere.payments.service import PaymentService, Terms
 from bathysphere.payments.session_keys import SessionKeys
-from bathysphere.payments.settlement import Patience, Settlement
-from bathysphere.payments.till import Terms, Till
+from bathysphere.payments.settlement import Settlement, SettlementTimings
 from bathysphere.testing import ScriptedChatModel, fails
 
 PRICE = 10
-PAYER = Payer(tenant="campaign", user="payer")
+PAYER = Owner(tenant="campaign", user="payer")
 MASTER = b"the master secret of the campaign"
 NEEDS_MONEY, FELL, FAILED = 10, 11, 12
-PATIENCE = Patience(
+TIMINGS = SettlementTimings(
     lease=timedelta(seconds=4),
     first_wait=timedelta(milliseconds=200),
     longest_wait=timedelta(seconds=1),
@@ -61,7 +64,7 @@ GRACE = timedelta(seconds=2)
 
 
 class Reaper:
-    """Knows where this process is to die."""
+    """Kills this process at the chosen point."""
 
     def __init__(self, death: Death | None) -> None:
         self.death = death
@@ -75,7 +78,7 @@ class Reaper:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def mortal(self, thing: Any, **points: str) -> Any:
-        """The thing, with some of its methods watched."""
+        """The object, with some of its methods watched."""
         for method, point in points.items():
             setattr(thing, method, self._watched(getattr(thing, method), point))
         return thing
@@ -84,7 +87,7 @@ class Reaper:
         @wraps(method)
         async def watched(*args: Any, **named: Any) -> Any:
             self.at("before", point)
-            with reachable():  # as the engine's own checkpoints and purse
+            with storage_errors():  # like the engine's own checkpoints and purse
                 result = await method(*args, **named)
             self.at("after", point)
             return result
@@ -93,7 +96,7 @@ class Reaper:
 
 
 class Parts:
-    """The till and settlement of one process, over one pool."""
+    """The payment service and settlement of one process, over one pool."""
 
     def __init__(
         self, pool: Pool, mint_url: str, reaper: Reaper, keysets: Keysets | None = None
@@ -101,7 +104,7 @@ class Parts:
         clock, sealer, keys = SystemClock(), Sealer(MASTER), SessionKeys(MASTER)
         mint = reaper.mortal(MintClient(mint_url, timeout=1.5), swap="swap", restore="restore")
         book = self.book = KeysetBook(mint, clock)
-        book._known = keysets  # as a server has them that runs for longer than a life
+        book._known = keysets  # as in a server that runs longer than these processes
         self.mint = mint
         self.accounts = reaper.mortal(
             Accounts(pool, sealer=sealer, clock=clock),
@@ -113,12 +116,15 @@ class Parts:
             Settling(pool, sealer=sealer, clock=clock, grace=GRACE),
             freeze="freeze", take="take", done="done",
         )  # fmt: skip
+        self.withdrawals = reaper.mortal(
+            Withdrawals(pool, sealer=sealer, clock=clock), withdraw="withdraw", shown="shown"
+        )
         self.settlement = Settlement(
             accounts=self.accounts, swaps=self.settling, refunds=self.refunds, mint=mint,
-            book=book, keys=keys, clock=clock, unit="sat", patience=PATIENCE,
+            book=book, keys=keys, clock=clock, unit="sat", timings=TIMINGS,
         )  # fmt: skip
         terms = Terms(mint_url=mint_url, unit="sat", price=Price(step=PRICE), topup=64)
-        self.till = Till(
+        self.service = PaymentService(
             terms=terms, accounts=self.accounts, refunds=self.refunds,
             deposits=Deposits(book, clock), keys=keys,
         )  # fmt: skip
@@ -128,7 +134,7 @@ MODEL_POINTS: dict[str, Any] = {"reaper": None, "fails_first": False, "failed": 
 
 
 def rule(messages: list[Any]) -> Any:
-    """The scripted model of every life; which reaper watches it is known after the fork."""
+    """The scripted model of every process; its reaper is set after the fork."""
     reaper = MODEL_POINTS["reaper"]
     reaper.at("before", "model")
     turn = answer(messages)
@@ -173,33 +179,43 @@ async def live(options: dict[str, Any]) -> int:
 
 
 async def _live(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]) -> int:
-    thread, till = options["thread"], parts.till
-    session = await till.session(thread, payer=PAYER)
+    thread, service = options["thread"], parts.service
+    session = await service.session(thread, payer=PAYER)
     if session.status == "open":
-        await till.open(thread, payer=PAYER, refund_key=session.refund_pubkey)
-        for token in options["tokens"]:  # sent again by one who did not hear the answer
-            await till.deposit(thread, token, payer=PAYER)
+        await service.open(thread, payer=PAYER, refund_key=session.refund_pubkey)
+        for token in options["tokens"]:  # repeated by a client that did not get the response
+            await service.deposit(thread, token, payer=PAYER)
         if not options["abandons"] and not await _run(parts, reaper, pool, options):
             return NEEDS_MONEY
-        await till.close(thread, payer=PAYER)
+        await service.close(thread, payer=PAYER)
     async with asyncio.timeout(40):
-        while (await till.session(thread, payer=PAYER)).status != "closed":
+        while (await service.session(thread, payer=PAYER)).status != "closed":
             did = await parts.settlement.turn()
             await asyncio.sleep(0.02 if did["done"] or did["frozen"] else 0.3)
-    await till.refunds(thread, payer=PAYER)
+    await service.refunds(thread, payer=PAYER)
+    await _withdraw(parts)
     return 0
 
 
+async def _withdraw(parts: Parts) -> None:
+    """Run the operator's withdrawal, concurrently with others."""
+    try:
+        made = await parts.withdrawals.withdraw()
+    except CannotWithdraw:
+        return  # another process was first
+    await parts.withdrawals.shown(made.withdrawal_id)
+
+
 async def _run(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]) -> bool:
-    """Run the thread to its end; False when it waits for money."""
+    """Run the thread to its end; return False if it waits for money."""
     saver = reaper.mortal(AsyncPostgresSaver(pool), aput="checkpoint", aput_writes="writes")
     graph = GRAPH.copy({"checkpointer": saver})
     config = {"configurable": {"thread_id": options["thread"]}}
-    purse = parts.till.purse(options["thread"], payer=PAYER)
+    purse = parts.service.purse(options["thread"], payer=PAYER)
     tokens = list(options["tokens"])
     while True:
         state = await graph.aget_state(config)
-        # Not `state.next`: it is empty too when a step has written and nobody took it further.
+        # Not `state.next`: it is also empty when a step has written and none has continued.
         messages = state.values.get("messages") or []
         if messages and (messages[-1].type, messages[-1].text) == ("ai", "done"):
             return True
@@ -207,21 +223,24 @@ async def _run(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]
         if await saver.aget_tuple(config) is None:
             given = {"messages": [("user", options["text"])]}
         elif state.interrupts:
-            # A person whose wallet has paid since answers with that; else it is asked to pay.
+            # If the person's wallet has paid since then, that is the answer; else it must pay.
             if not await _can_pay(parts, options["thread"]):
                 return False
             given = Command(resume={q.id: {"token": tokens[-1]} for q in state.interrupts})
         try:
-            await graph.ainvoke(given, config, context={"payments": purse}, durability="sync")
+            await graph.ainvoke(
+                given, config, context=RunContext(payments=purse), durability="sync"
+            )
         except ConnectionError:
-            continue  # the provider's failure, planted
+            continue  # an injected failure of the provider
 
 
 async def _can_pay(parts: Parts, thread: str) -> bool:
-    return (await parts.till.session(thread, payer=PAYER)).balance >= PRICE
+    return (await parts.service.session(thread, payer=PAYER)).balance >= PRICE
 
 
-def child(options: dict[str, Any]) -> None:
+def child(options: dict[str, Any], *, parent: int) -> None:
+    end_with(parent)
     logging.disable(logging.CRITICAL)
     code = FELL
     try:
@@ -247,12 +266,13 @@ def _tell(options: dict[str, Any], error: BaseException) -> None:
 
 
 def main() -> None:
+    me = os.getpid()
     for line in sys.stdin:
         request = json.loads(line)
         if "live" in request:
             pid = os.fork()
             if pid == 0:
-                child(request["live"])
+                child(request["live"], parent=me)
             reply = str(pid)
         else:
             done, status = os.waitpid(request["wait"], os.WNOHANG)

@@ -1,4 +1,4 @@
-"""What a seed means for payments: a thread that is paid for, and everything that goes wrong."""
+"""Payment schedules drawn from a seed: a paid thread, and everything that goes wrong."""
 
 import random
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Literal, get_args
 Point = Literal[
     "open", "deposit", "charge", "model", "complete", "void", "checkpoint", "writes", "close",
     "freeze", "take", "swap", "restore", "done", "deliver",
+    "withdraw", "shown",
 ]  # fmt: skip
 """Where a process can die, each before and after: commits, POSTs and model calls."""
 POINTS: tuple[Point, ...] = get_args(Point)
@@ -15,12 +16,12 @@ WireFault = Literal["lose_request", "lose_response", "truncate", "delay", "dupli
 WIRE: tuple[WireFault, ...] = get_args(WireFault)
 Outage = Literal["mint_kill", "mint_freeze", "mint_restart", "postgres_fast", "postgres_crash"]
 OUTAGES: tuple[Outage, ...] = get_args(Outage)
-OUTAGE_EVERY = 16  # schedules; each takes seconds in which everybody waits
+OUTAGE_EVERY = 16  # schedules; each takes seconds in which all others wait
 
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """A process kills itself at a point, the n-th time it comes there."""
+    """A process kills itself at a point, the n-th time it gets there."""
 
     point: Point
     side: Literal["before", "after"]
@@ -32,7 +33,7 @@ class Death:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidSchedule:
-    """A thread: what it is asked, what is paid in at first, and who dies where."""
+    """A thread: its requests, its first deposit, and where its processes die."""
 
     number: int
     thread: str
@@ -50,7 +51,7 @@ class PaidSchedule:
 
 
 def draw(seed: int, number: int) -> PaidSchedule:
-    """The schedule of a seed; every point, side and fault comes up in every 60 schedules."""
+    """Draw the schedule of a seed; each point, side and fault occurs once per 60 schedules."""
     dice = random.Random(seed * 1_000_003 + number)
     in_tree = dice.random() < 0.5
     calls = dice.randint(1, 3)

@@ -1,4 +1,4 @@
-"""Flip single bytes of a large proof, everywhere; last line is JSON. `make tamper`."""
+"""Flip every byte of a large proof and verify it (`make tamper`). Last line: JSON."""
 
 import argparse
 import io
@@ -21,7 +21,7 @@ from bathysphere.evidence.snapshots import by_id
 
 
 def large_proof(rng: random.Random) -> bytes:
-    """A proof whose snapshots have some thousand bytes each."""
+    """A proof with snapshots of some thousand bytes each."""
     pages = read_pages()
     draft = draft_of(pages)
     pages += [
@@ -44,7 +44,7 @@ def large_proof(rng: random.Random) -> bytes:
 
 
 def parts_of(data: bytes) -> dict[str, range]:
-    """Where each file, each header and the index are."""
+    """The positions of each file, each header and the index."""
     parts = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for info in archive.infolist():
@@ -56,12 +56,12 @@ def parts_of(data: bytes) -> dict[str, range]:
 
 
 def mended(files: dict[str, bytes], name: str, body: bytes) -> bytes:
-    """The archive with one file changed and its own checksums made to fit."""
+    """The archive with one file changed and its checksums corrected."""
     return build_archive(list((files | {name: body}).items()))
 
 
 def main() -> int:
-    """Flip, check, and count what got through."""
+    """Flip bytes, verify, and count the changes that were accepted."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--positions", type=int, default=2_000, help="in each part")
     parser.add_argument("--seed", type=int, default=1)

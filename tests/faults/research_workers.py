@@ -1,4 +1,4 @@
-"""Worker processes that do research and die where they are told, looked after by one that is not.
+"""Worker processes that do research and die at chosen points, under a supervisor.
 
 `python research_workers.py DATABASE FOLDER COUNT`: forks workers until its input closes; one that
 dies is replaced. A question of the form `… kill=NODE:WHEN` kills the worker, by SIGKILL, the first
@@ -23,20 +23,17 @@ from bathysphere.agents.research.nodes.executor import Executor
 from bathysphere.agents.research.nodes.gate import Gate
 from bathysphere.agents.research.nodes.synthesizer import Synthesizer
 from bathysphere.agents.research.nodes.thinker import Thinker
-from bathysphere.agents.research.parts import Habits
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.database import Database, open_pool
-from bathysphere.engine.events import MemoryEventLog
-from bathysphere.engine.execution import Executor as Runner
-from bathysphere.engine.execution import Limits
+from bathysphere.agents.research.options import ResearchOptions
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
-from bathysphere.engine.worker import Pace, Worker
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.worker import WorkerOptions
 from bathysphere.evidence.snapshots import take_snapshot
 from bathysphere.harness.build import build
 from bathysphere.models.demo.model import DemoTourModel
 from bathysphere.models.resolve import Models
-from bathysphere.server.services import open_store
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.services import open_services, open_worker
 from bathysphere.tools.search.contract import SearchResult
 
 NODES = {
@@ -51,11 +48,13 @@ POINTS += ["read:2", "read:4"]
 """Before and after each node, and in the middle of a wave, after so many reads of the worker."""
 WANTED = re.compile(r"kill=([\w:]+)")
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
-PACE = Pace(concurrency=1, beat_seconds=0.5, stalled_after=3.0, reap_seconds=0.3, poll_seconds=0.3)
+PACE = WorkerOptions(
+    concurrency=1, beat_seconds=0.5, stalled_after=3.0, recovery_seconds=0.3, poll_seconds=0.3
+)
 
 
 class StillClock:
-    """It is always noon, so that two runs can write the same report."""
+    """A clock that always shows noon, so that two runs write the same report."""
 
     def now(self) -> datetime:
         return NOON
@@ -65,7 +64,7 @@ class StillClock:
 
 
 class Pages:
-    """Four pages, each read written down before and after."""
+    """Four pages; each read is recorded before and after."""
 
     tools: ClassVar = {"web_search": "words", "fetch_page": "an address"}
 
@@ -76,7 +75,7 @@ class Pages:
         self._read(f"search {query}")
         return [SearchResult(f"https://sea.example/{n}", f"Page {n}") for n in range(4)][:limit]
 
-    async def fetch(self, url: str, may_visit) -> object:
+    async def fetch(self, url: str, may_visit, requester=None) -> object:
         assert may_visit(url) is None
         number = int(url.rsplit("/", 1)[1])
         await asyncio.sleep(0.4 * number)  # the one before it is written down by then
@@ -99,7 +98,7 @@ CURRENT: dict = {}
 
 
 def die_at(folder: Path, question: str, point: str) -> None:
-    """Die here, if this is where the question says so and nobody died for it yet."""
+    """Die here if the question says so, unless a worker already did."""
     wanted = WANTED.search(question)
     if wanted is None or wanted.group(1) != point:
         return
@@ -111,7 +110,7 @@ def die_at(folder: Path, question: str, point: str) -> None:
 
 
 def deadly(folder: Path) -> None:
-    """Make every node a place to die at."""
+    """Make it possible to die before and after every node."""
     for name, node in NODES.items():
         inner = node.run
 
@@ -130,30 +129,20 @@ def deadly(folder: Path) -> None:
 def graph(folder: Path):
     model = DemoTourModel()
     config = ResearchConfig(
-        reach=Pages(folder),
+        sources=Pages(folder),
         key=b"k" * 32,
         clock=StillClock(),
-        habits=Habits(rounds=1, pages=4),
+        options=ResearchOptions(rounds=1, pages=4),
     )
     models = Models(main=model, subagent=model, summary=model, audit=model)
     return build(spec(models=models, config=config))
 
 
 async def work(url: str, folder: Path) -> None:
-    clock = SystemClock()
-    database = Database(url=url, max_size=4)
-    async with open_pool(database) as pool:
-        queue = Queue(pool, database=database, clock=clock)
-        await queue.open()
-        runner = Runner(
-            pool=pool,
-            graphs=Graphs({"research": lambda: graph(folder)}),
-            log=MemoryEventLog(clock=clock),
-            clock=clock,
-            limits=Limits(attempts=50, retry_seconds=0.2),
-            store=open_store(pool),
-        )
-        worker = Worker(database=database, queue=queue, executor=runner, clock=clock, pace=PACE)
+    graphs = Graphs({"research": lambda: graph(folder)})
+    async with open_services(database=Database(url=url, max_size=4), graphs=graphs) as services:
+        limits = Limits(attempts=50, losses=50, retry_seconds=0.2)
+        worker = await open_worker(services, metrics=Metrics(), limits=limits, options=PACE)
         await worker.run()
 
 

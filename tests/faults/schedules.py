@@ -1,4 +1,4 @@
-"""What a seed means: a thread with some runs, and faults at chosen steps."""
+"""Schedules drawn from a seed: a thread with some runs, and faults at chosen steps."""
 
 import random
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from uuid import UUID
 
 Kind = Literal[
     "kill",  # the worker that has the run: SIGKILL
-    "stop",  # SIGSTOP, and SIGCONT when another has taken over
+    "stop",  # SIGSTOP, and SIGCONT after another has taken over
     "drain",  # SIGTERM
     "cut",  # PostgreSQL ends every worker's connections
     "link_reset",  # the worker's connections break
-    "link_stall",  # nothing comes through for some seconds
+    "link_stall",  # the link stalls for some seconds
     "link_drop",  # the worker's network is gone for some seconds
     "postgres_fast",  # PostgreSQL is restarted by an operator
     "postgres_crash",  # PostgreSQL is restarted and has to recover
@@ -19,6 +19,8 @@ Kind = Literal[
     "redis_flush",
     "api_kill",  # the API that serves the thread's stream: SIGKILL
     "api_stop",  # SIGSTOP, and SIGCONT some seconds later
+    "cancel_pickup",  # other runs are cancelled while a worker claims them
+    "cancel_queued",  # another run is cancelled while it waits
 ]
 _WEIGHTS: dict[Kind, int] = {
     "kill": 8,
@@ -34,9 +36,11 @@ _WEIGHTS: dict[Kind, int] = {
     "redis_flush": 1,
     "api_kill": 4,
     "api_stop": 3,
+    "cancel_pickup": 2,
+    "cancel_queued": 2,
 }
 KINDS = tuple(_WEIGHTS)
-# What hits everybody comes less often, or no stream would be left to compare with its log.
+# Faults that hit all schedules are rarer, or no stream would be left to compare with its log.
 _GLOBAL = ("postgres_fast", "postgres_crash", "redis_restart", "redis_flush")
 _TURNS = (*(kind for kind in KINDS if kind not in _GLOBAL), *KINDS)
 
@@ -58,7 +62,7 @@ class Schedule:
     sends_since: bool
 
     def items(self) -> list[str]:
-        """What the thread must hold at the end."""
+        """The items that the thread must have at the end."""
         return [
             item
             for name, steps, _ in self.runs
@@ -67,7 +71,7 @@ class Schedule:
 
 
 def draw(seed: int, number: int) -> Schedule:
-    """The schedule of a seed; the same each time. Every kind comes up in every 22 schedules."""
+    """Draw the schedule of a seed, always the same. Each kind occurs once per 26 schedules."""
     dice = random.Random(seed * 1_000_003 + number)
     runs = [
         (f"r{n}", dice.randint(3, 6), round(dice.uniform(0.02, 0.2), 3))

@@ -1,7 +1,7 @@
-"""A client that reads a thread's events through HTTP and does not give up.
+"""A client that reads a thread's events over HTTP and always reconnects.
 
-It keeps every event it got, in order, so that a test can compare that with the log. It reconnects
-from the last id it saw (`since`), or from nowhere and dedupes by event id, as the stock SDK does.
+It keeps every event in order, so that a test can compare them with the log. It reconnects from the
+last id it saw (`since`), or from the start, deduplicating by event id like the stock SDK.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _LOST = (httpx.HTTPError, TimeoutError)
 
 
 async def sse(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
-    """The JSON of each event; comments are skipped."""
+    """Yield the JSON of each event, skipping comments."""
     async for line in lines:
         if line.startswith("data: "):
             yield json.loads(line[6:])
@@ -44,16 +44,16 @@ class StreamClient:
 
     @property
     def ids(self) -> list[int]:
-        """The log's events; a snapshot, made up where the log was lost, is not one of them."""
+        """The ids of events from the log, without synthetic snapshots."""
         return [event["seq"] for event in self.seen if event["event_id"] == str(event["seq"])]
 
     def story(self) -> str:
-        """How far it came, for who has to find out why it did not come further."""
+        """A summary of its progress, for debugging."""
         events = [(e["event_id"], e["method"], e["params"]["timestamp"]) for e in self.seen[-4:]]
         return f"{self.connections} connections, now {self.address}, last saw {events}"
 
     async def read(self) -> None:
-        """Return when all runs are over, however many connections that takes."""
+        """Read until all runs have ended, however many connections that takes."""
         while self.waits_for:
             addresses = self.addresses()
             self.address = addresses[self.connections % len(addresses)]
@@ -64,7 +64,7 @@ class StreamClient:
                 await asyncio.sleep(0.1)
 
     async def read_once(self, *, until: Callable[[dict[str, Any]], bool] | None = None) -> None:
-        """One connection, until it breaks, nothing is waited for, or `until` says so."""
+        """Read one connection until it breaks, all runs have ended, or `until` returns True."""
         body: dict[str, Any] = {"channels": self.channels}
         since = max(self.ids, default=0) if self.sends_since else 0
         if since:
@@ -89,13 +89,13 @@ class StreamClient:
             self._is_over(data.get("run_id"))
 
     def _is_over(self, run_id: str | None) -> None:
-        # Runs of a thread are in order: when a later one has ended, so have those before it.
+        # Runs of a thread are in order: if a later one has ended, so have those before it.
         if run_id in self.waits_for:
             del self.waits_for[: self.waits_for.index(run_id) + 1]
 
 
 def open_http() -> httpx.AsyncClient:
-    """Notices a silent server: the APIs send a comment twice a second."""
+    """Open a client that notices a silent server: the APIs send a comment twice per second."""
     limits = httpx.Limits(max_connections=200, max_keepalive_connections=0)
     return httpx.AsyncClient(
         timeout=httpx.Timeout(2.0, connect=2.0), headers={"x-user": "alice"}, limits=limits

@@ -1,4 +1,4 @@
-"""What a campaign counts, and how a schedule is judged."""
+"""The counts of a campaign, and the judging of a schedule."""
 
 import json
 import sys
@@ -13,9 +13,14 @@ TAKEOVER = 10.0
 
 @dataclass(kw_only=True)
 class Tally:
-    """The campaign so far."""
+    """The results of the campaign so far."""
 
     schedules: int = 0
+    rig_lost: str = ""
+    """What went wrong with the campaign's own servers; what was under way then is not judged."""
+    unjudged: int = 0
+    schedules_stuck: int = 0
+    """Schedules that were given up: what they had to wait for never came."""
     runs_lost: int = 0
     messages_lost: int = 0
     messages_doubled: int = 0
@@ -27,6 +32,9 @@ class Tally:
     events_lost: int = 0
     events_doubled: int = 0
     reconnects: int = 0
+    cancels: int = 0
+    cancels_stuck: int = 0
+    cancels_untold: int = 0
     seconds: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     takeovers: list[float] = field(default_factory=list)
@@ -34,11 +42,14 @@ class Tally:
     @property
     def lost(self) -> int:
         return (
-            self.runs_lost
+            self.schedules_stuck
+            + self.runs_lost
             + self.messages_lost
             + self.effects_lost
             + self.streams_stuck
             + self.events_lost
+            + self.cancels_stuck
+            + self.cancels_untold
         )
 
     @property
@@ -51,10 +62,18 @@ class Tally:
 
     @property
     def is_good(self) -> bool:
-        return not self.lost and not self.doubled and self.takeover_max <= TAKEOVER
+        is_clean = not self.rig_lost and not self.lost and not self.doubled
+        return is_clean and self.takeover_max <= TAKEOVER
+
+    def summary(self, total: int) -> str:
+        """The progress of the campaign."""
+        return (
+            f"{self.schedules}/{total}: {self.lost} lost, {self.doubled} doubled,"
+            f" slowest takeover {self.takeover_max} s"
+        )
 
     def line(self) -> str:
-        """One line of JSON; the first four are what the campaign is for."""
+        """One line of JSON; the first four figures are the result."""
         parts = {
             name: value
             for name, value in vars(self).items()
@@ -79,7 +98,7 @@ def say(line: str) -> None:
 
 
 def judge_items(tally: Tally, schedule: Schedule, items: list[str]) -> bool:
-    """Whether the thread holds what its runs said, in order."""
+    """Check that the thread has the items of its runs, in order."""
     wanted = schedule.items()
     missing, extra = Counter(wanted) - Counter(items), Counter(items) - Counter(wanted)
     tally.messages_lost += missing.total()
@@ -91,7 +110,7 @@ def judge_items(tally: Tally, schedule: Schedule, items: list[str]) -> bool:
 
 
 def judge_effects(tally: Tally, schedule: Schedule, executed: list[str]) -> None:
-    """Every step's effect happened once, or a person was asked."""
+    """Check that every step's effect happened once, or a person was asked."""
     paid = Counter(what.removeprefix("paid ") for what in executed if what.startswith("paid "))
     asked = {what.removeprefix("asked ") for what in executed if what.startswith("asked ")}
     steps = {item for item in schedule.items() if ":" in item}
@@ -105,7 +124,7 @@ def judge_effects(tally: Tally, schedule: Schedule, executed: list[str]) -> None
 def judge_stream(
     tally: Tally, schedule: Schedule, client: StreamClient, again: StreamClient
 ) -> None:
-    """Through all its connections the client got what one connection gives, once and in order."""
+    """Check that the client got the log's events over all its connections, once and in order."""
     tally.streams_compared += 1
     tally.reconnects += client.connections - 1
     got, wanted = (

@@ -1,18 +1,18 @@
-"""Answers, and workers that die while they use them."""
+"""Answers survive workers that die while they process them."""
 
 from uuid import uuid4
 
 import pytest
 from engine_rig import ALICE, Nursery, Rig, WorkerProcess
 
-from bathysphere.engine.answers import Answers
+from bathysphere.engine.runs.answers import Answers
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
 
 
 @pytest.fixture
 def answers(rig: Rig) -> Answers:
-    return Answers(rig.pool, runs=rig.runs, graphs=rig.graphs)
+    return rig.answers
 
 
 def who(workers: list[WorkerProcess], pid: int) -> WorkerProcess:
@@ -32,7 +32,7 @@ async def test_an_approval_given_before_a_crash_is_never_used_for_the_next_quest
         assert (ended.status, ended.attempt) == ("interrupted", 2)
         (second,) = await answers.pending(thread, graph="asker")
         assert second != first
-        # Sent again by a client that did not hear that it was taken: still not the new question's.
+        # Repeated by a client that got no response: it must not answer the new question.
         again = await answers.give(thread, {first: "approve"}, owner=ALICE, graph="asker")
         assert (again.repeated, again.run) == ((first,), None)
         assert (await rig.state(thread, "asker")).values["items"] == ["first=approve"]

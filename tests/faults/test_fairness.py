@@ -1,4 +1,4 @@
-"""A tenant that queues five hundred runs does not hold up another that queues one."""
+"""A tenant that queues five hundred runs does not delay another that queues one."""
 
 import asyncio
 from uuid import uuid4
@@ -25,7 +25,7 @@ async def test_the_one_run_waits_for_at_most_two_run_lengths(rig: Rig, nursery: 
             group.create_task(queue_one())
     with nursery.workers(rig.database, 2):
         busy = await rig.start(uuid4(), "steps", owner=ALICE, input=one_step)
-        await asyncio.sleep(2.5 * LENGTH)  # every place is taken by the one with the backlog
+        await asyncio.sleep(2.5 * LENGTH)  # every slot is taken by the tenant with the backlog
         run = await rig.ended(await rig.start(uuid4(), "steps", owner=BOB, input=one_step))
         assert run.status == "success"
         assert run.started_at is not None

@@ -1,4 +1,4 @@
-"""The short version of the campaign; `make faults-interrupts` runs the long one."""
+"""A short interrupts campaign; `make faults-interrupts` runs the long one."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The short version of the campaign; `make faults-payments` runs the long one."""
+"""A short payments campaign; `make faults-payments` runs the long one."""
 
 import json
 import subprocess

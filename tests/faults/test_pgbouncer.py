@@ -1,9 +1,9 @@
-"""The engine behind PgBouncer in transaction mode; `bounced/` has the clients' suite there.
+"""The engine behind PgBouncer in transaction mode; `bounced/` runs the clients' suite there.
 
-What must reach PostgreSQL itself: LISTEN (a wake-up call for workers), the heartbeat's own
-connection and the migrations, which hold an advisory lock. All of it goes through `listen_url` or
-is done once at a deployment. Without `listen_url` workers poll, and the heartbeat goes through
-PgBouncer too, which is fine: each beat is one statement.
+These must reach PostgreSQL directly: LISTEN (wakes up workers), the heartbeat's own connection and
+the migrations, which hold an advisory lock. They use `listen_url` or run once per deployment.
+Without `listen_url` workers poll, and the heartbeat also goes through PgBouncer, which is fine:
+each beat is one statement.
 """
 
 import os
@@ -18,8 +18,7 @@ import pytest
 from engine_rig import ALICE, Rig, clean, open_rig
 from own_services import own_bouncer
 
-from bathysphere.engine.answers import Answers
-from bathysphere.engine.database import Database
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.records import Work
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(180)]
@@ -38,7 +37,7 @@ def bouncer() -> Iterator[int]:
 
 @pytest.fixture(params=["listening", "polling"])
 def bounced(request: pytest.FixtureRequest, engine_database: Database, bouncer: int) -> Database:
-    """The engine's database through PgBouncer, with the settings the documents name."""
+    """The engine's database through PgBouncer, with the documented settings."""
     clean(engine_database)
     return replace(
         engine_database,
@@ -86,7 +85,7 @@ async def test_many_threads_at_once(bounced: Database):
 
 async def test_answers_cancel_and_rollback(bounced: Database):
     async with working(bounced) as rig:
-        answers = Answers(rig.pool, runs=rig.runs, graphs=rig.graphs)
+        answers = rig.answers
         thread = uuid4()
         await rig.ended(await rig.start(thread, "parallel", input={"items": []}))
         pending = await answers.pending(thread, graph="parallel")

@@ -1,4 +1,4 @@
-"""A reader that loses its connection a hundred times while a model writes 200 tokens a second."""
+"""A reader loses its connection a hundred times while a model streams 200 tokens per second."""
 
 import asyncio
 import random
@@ -21,15 +21,14 @@ from own_services import own_redis
 from pydantic import PrivateAttr
 from stream_client import StreamClient, open_http
 
-from bathysphere.engine.database import Database
-from bathysphere.engine.execution import Executor, Limits
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
 from bathysphere.engine.records import Work
-from bathysphere.engine.runs import NewRun
-from bathysphere.engine.worker import Worker
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.service import NewRun
 from bathysphere.server.app import create_app
-from bathysphere.server.services import Services, open_services
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.services import Services, open_services, open_worker
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
 
@@ -39,14 +38,14 @@ TIMES = 100
 
 @dataclass
 class Pen:
-    """What the model has written so far, and whether it may stop."""
+    """The text that the model has streamed, and whether it may stop."""
 
     tokens: list[str] = field(default_factory=list)
     may_stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Writer(BaseChatModel):
-    """Streams `RATE` tokens a second until it may stop."""
+    """Streams `RATE` tokens per second until it may stop."""
 
     _pen: Pen = PrivateAttr(default_factory=Pen)
 
@@ -78,21 +77,10 @@ def writing(model: Writer) -> Any:
 
 @asynccontextmanager
 async def serving(services: Services) -> AsyncIterator[str]:
-    """An API and a worker in this process; gives the address."""
+    """Run an API and a worker in this process; yield the address."""
     app = create_app(services=services, identify=identify, heartbeat_seconds=0.5)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
-    queue = Queue(services.pool, database=services.database, clock=services.clock)
-    await queue.open()
-    executor = Executor(
-        pool=services.pool,
-        graphs=services.graphs,
-        log=services.events,
-        clock=services.clock,
-        limits=Limits(),
-    )
-    worker = Worker(
-        database=services.database, queue=queue, executor=executor, clock=services.clock, pace=QUICK
-    )
+    worker = await open_worker(services, metrics=Metrics(), limits=Limits(), options=QUICK)
     tasks = [asyncio.create_task(worker.run()), asyncio.create_task(server.serve())]
     while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it
         await asyncio.sleep(0.01)
@@ -114,7 +102,7 @@ def redis_url(request: pytest.FixtureRequest):
 
 
 async def lose_it(client: StreamClient, dice: random.Random) -> None:
-    """Read, and be cut off at a hundred random points."""
+    """Read, with the connection cut at a hundred random points."""
     for _ in range(TIMES):
         with suppress(TimeoutError, httpx.HTTPError):
             async with asyncio.timeout(dice.uniform(0.005, 0.15)):
@@ -123,7 +111,7 @@ async def lose_it(client: StreamClient, dice: random.Random) -> None:
 
 
 def text(client: StreamClient) -> str:
-    """The tokens as the client got them."""
+    """The tokens that the client received."""
     deltas = [
         event["params"]["data"]["delta"]["text"]
         for event in client.seen

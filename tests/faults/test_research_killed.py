@@ -1,4 +1,4 @@
-"""Research whose worker is killed at every node boundary: the same report, each page read once."""
+"""Research with a worker killed at each node boundary: same report, each page read once."""
 
 import asyncio
 import json
@@ -13,14 +13,10 @@ from engine_rig import ALICE, own_database
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from research_workers import POINTS, graph
 
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.answers import Answers
-from bathysphere.engine.database import open_pool
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
 from bathysphere.engine.records import Work
-from bathysphere.engine.runs import NewRun, Runs
-from bathysphere.server.services import migrate_store
+from bathysphere.engine.runs.service import NewRun
+from bathysphere.server.process.services import open_services
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -32,7 +28,6 @@ SECONDS = 150
 @pytest.fixture
 def database():
     with own_database() as found:
-        asyncio.run(migrate_store(found))
         yield found
 
 
@@ -53,18 +48,16 @@ def workers(database, tmp_path):
 
 
 class Office:
-    """Starts runs, says yes to plans, waits for reports."""
+    """Starts runs, approves plans, waits for reports."""
 
-    def __init__(self, database, pool, folder):
-        clock = SystemClock()
-        self.graphs = Graphs({"research": lambda: graph(folder)})
-        self.queue = Queue(pool, database=database, clock=clock)
-        self.runs = Runs(pool, self.queue)
-        self.answers = Answers(pool, runs=self.runs, graphs=self.graphs)
-        self.pool = pool
+    def __init__(self, services):
+        self.graphs = services.graphs
+        self.runs = services.runs
+        self.answers = services.answers
+        self.pool = services.pool
 
     async def research(self, question):
-        """One question to its end; the state it leaves."""
+        """Research one question to its end; return the final state."""
         thread = uuid4()
         new = NewRun(thread_id=thread, graph="research", work=Work(input={"user_query": question}))
         run = (await self.runs.create(new, owner=ALICE)).run
@@ -89,9 +82,9 @@ async def test_killed_at_every_node_boundary_the_report_is_the_same_and_each_pag
     database, workers
 ):
     questions = [QUESTION, *(f"{QUESTION} kill={point}" for point in POINTS)]
-    async with open_pool(database) as pool:
-        office = Office(database, pool, workers)
-        await office.queue.open()
+    graphs = Graphs({"research": lambda: graph(workers)})
+    async with open_services(database=database, graphs=graphs) as services:
+        office = Office(services)
         async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
             tasks = [group.create_task(office.research(one)) for one in questions]
     states = [task.result() for task in tasks]
@@ -116,13 +109,13 @@ async def test_killed_at_every_node_boundary_the_report_is_the_same_and_each_pag
 
 
 def reads_of(state):
-    """What the run must have read: its searches, and each page once."""
+    """The expected reads of a run: its searches, and each page once."""
     searches = [f"search {step['input']}" for step in state["plan"]["steps"]]
     return [*searches, *(f"fetch {source['url']}" for source in state["sources"])]
 
 
 def contents(state):
-    """The report, without the question, which names the point of death."""
+    """The report without the question, which names the point of death."""
     report = state["report"]
     return (
         [(one["text"], one["status"]) for s in report["sections"] for one in s["claims"]],

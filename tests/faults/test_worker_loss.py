@@ -1,4 +1,4 @@
-"""Workers die, stop and wake: nothing is lost or doubled, and it goes on within ten seconds."""
+"""Workers die, pause and resume: nothing is lost or doubled, takeover within ten seconds."""
 
 import asyncio
 import signal
@@ -61,9 +61,9 @@ async def test_a_worker_that_wakes_after_takeover_cannot_write(rig: Rig, nursery
         await rig.in_journal(thread, "a:5")
         paused.send(signal.SIGCONT)
         assert (await rig.ended(run)).status == "success"
-        await asyncio.sleep(1.0)  # the woken worker has every chance to spoil things
+        await asyncio.sleep(1.0)  # the resumed worker has time to do damage
         assert await rig.items(thread) == expected("a", 12)
-        # It finished the step it was in, could not save it, and stopped there.
+        # It finished its step, could not save it, and stopped there.
         assert await rig.executed_by(paused.pid, thread) == expected("a", 3)
         again = await rig.start(thread, "steps", input={"name": "b", "steps": 3, "delay": 0.1})
         assert (await rig.ended(again)).status == "success"

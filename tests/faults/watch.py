@@ -1,9 +1,10 @@
-"""One look at the database for everybody who waits for something in it.
+"""One poll of the database for all schedules that wait for something in it.
 
-Ten schedules that each ask fifty times a second would be the load they measure.
+Ten schedules that each poll fifty times per second would become the load they measure.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -12,14 +13,14 @@ from uuid import UUID
 import psycopg
 from psycopg_pool import PoolTimeout
 
-from bathysphere.engine.database import Pool
+from bathysphere.engine.database.pool import Pool
 
 _T = TypeVar("_T")
 _OVER = ("success", "error", "interrupted", "timeout", "cancelled")
 
 
 async def steady(operation: Callable[[], Awaitable[_T]], *, seconds: float = 60) -> _T:
-    """Ask until PostgreSQL answers: a test's own questions must survive its own restarts."""
+    """Retry until PostgreSQL responds: the test's own queries must survive its restarts."""
     async with asyncio.timeout(seconds):
         while True:
             try:
@@ -30,7 +31,7 @@ async def steady(operation: Callable[[], Awaitable[_T]], *, seconds: float = 60)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A run as it was at the last look."""
+    """A run as of the last poll."""
 
     status: str
     attempt: int
@@ -42,7 +43,7 @@ class Seen:
 
 @dataclass(kw_only=True)
 class Watch:
-    """Knows which step was executed by whom, and how each run is doing."""
+    """Tracks which process executed each step, and the status of each run."""
 
     pool: Pool
     pids: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -55,9 +56,10 @@ class Watch:
         self._tracked.add(run_id)
 
     async def run(self) -> None:
-        """Look, for ever."""
+        """Poll forever."""
         while True:
-            await steady(self._look)
+            with contextlib.suppress(TimeoutError):  # callers have their own timeouts
+                await steady(self._look)
             async with self._news:
                 self._news.notify_all()
             await asyncio.sleep(0.03)
@@ -67,7 +69,7 @@ class Watch:
             await self._news.wait_for(is_so)
 
     async def executed(self, thread: UUID, what: str) -> int:
-        """Wait until a step was executed; the process that did it last."""
+        """Wait until a step was executed; return the pid that did it last."""
         place = (str(thread), what)
         await self.until(lambda: place in self.pids)
         return self.pids[place]
@@ -78,7 +80,7 @@ class Watch:
 
     async def _look(self) -> None:
         async with self.pool.connection() as connection:
-            # Rows may be committed out of order: look a little further back.
+            # Rows may be committed out of order: read a little further back.
             rows = await (
                 await connection.execute(
                     "SELECT id, thread, what, pid FROM journal WHERE id > %s ORDER BY id",

@@ -1,8 +1,9 @@
 """Processes to be killed, forked from one that has already imported everything.
 
-Reads one JSON request a line: `{"start": {…}}` forks a worker, which says `ready <pid>` when it is,
-`{"serve": {…}}` forks an API process, which says `ready <pid> <port>`; either may say `failed`.
-`{"wait": <pid>}` answers with the exit code. Ends when its input does.
+Reads one JSON request per line: `{"start": {…}}` forks a worker, which prints `ready <pid>` when it
+is, `{"serve": {…}}` forks an API process, which prints `ready <pid> <port>`; either may print
+`failed`. `{"wait": <pid>}` returns the exit code. Ends with its input, together with everything it
+started: killing a campaign must not leave workers behind.
 """
 
 import asyncio
@@ -14,65 +15,72 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from api_process import say_failed, say_ready, serve
+from api_process import has_reported, report_failure, report_ready, serve
 from engine_graphs import graphs
-from redis.asyncio import Redis
+from own_services import end_with
 
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.database import Database, open_pool
-from bathysphere.engine.events_redis import RedisEventLog
-from bathysphere.engine.execution import Executor, Limits
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.queue import Queue
-from bathysphere.engine.worker import Pace, Worker
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.worker import WorkerOptions
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.services import open_services, open_worker
 
 
 async def work(options: dict[str, Any]) -> None:
-    database, clock = Database(url=options["database_url"], max_size=4), SystemClock()
-    redis = Redis.from_url(options["redis_url"], socket_timeout=5)
-    async with (
-        redis,
-        open_pool(database) as pool,
-        RedisEventLog(redis, clock=clock) as log,
-    ):
-        queue = Queue(pool, database=database, clock=clock)
-        await queue.open()
-        executor = Executor(
-            pool=pool,
-            graphs=Graphs(graphs(options["world_url"])),
-            log=log,
-            clock=clock,
-            limits=Limits(attempts=50, retry_seconds=0.3),
+    """Run the worker of `bathysphere worker`, with shorter intervals and timeouts."""
+    database = Database(url=options["database_url"], max_size=4)
+    known = Graphs(graphs(options["world_url"]))
+    async with open_services(
+        database=database, graphs=known, redis_url=options["redis_url"]
+    ) as services:
+        worker = await open_worker(
+            services,
+            metrics=Metrics(),
+            limits=Limits(attempts=50, losses=50, retry_seconds=0.3),
+            options=WorkerOptions(**options["worker"]),
         )
-        pace = Pace(**options["pace"])
-        worker = Worker(database=database, queue=queue, executor=executor, clock=clock, pace=pace)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, worker.drain)
-        say_ready()
+        report_ready()
         await worker.run()
 
 
-def child(main: Callable[[dict[str, Any]], Awaitable[None]], options: dict[str, Any]) -> None:
-    logging.disable(logging.CRITICAL)  # what it lost is the point of the test
+async def start(main: Callable[[dict[str, Any]], Awaitable[None]], options: dict[str, Any]) -> None:
+    """Run a process's main function, and report to the parent in any case."""
+    running = asyncio.ensure_future(main(options))
+    await asyncio.wait([running], timeout=options["start_seconds"])
+    if not running.done() and not has_reported():
+        report_failure(TimeoutError("not ready in time"))
+        os._exit(1)  # it may also hang while it is cancelled
+    await running
+
+
+def child(
+    main: Callable[[dict[str, Any]], Awaitable[None]], options: dict[str, Any], *, parent: int
+) -> None:
+    end_with(parent)
+    logging.disable(logging.CRITICAL)  # losing connections is intended
     code = 1
     try:
-        asyncio.run(main(options))
+        asyncio.run(start(main, options))
         code = 0
     except Exception as error:  # noqa: BLE001  # whatever it was, somebody waits to hear of it
-        say_failed(error)
+        report_failure(error)
     finally:
         os._exit(code)
 
 
 def main() -> None:
+    me = os.getpid()
     for line in sys.stdin:
         request = json.loads(line)
         if "start" in request:
             if os.fork() == 0:
-                child(work, request["start"])
+                child(work, request["start"], parent=me)
         elif "serve" in request:
             if os.fork() == 0:
-                child(serve, request["serve"])
+                child(serve, request["serve"], parent=me)
         else:
             _, status = os.waitpid(request["wait"], 0)
             os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())

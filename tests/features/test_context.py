@@ -42,7 +42,7 @@ def test_a_result_of_80000_characters_stays_where_it_is(run):
     assert not ran.files
 
 
-def test_a_subagent_s_large_result_is_evicted_too(run):
+def test_a_subagent_large_result_is_evicted_too(run):
     helper = ScriptedChatModel(script=[calls("report", {"size": LARGE * 2}, id="r1"), says("Ok.")])
     ran = run(
         calls("task", description="Report.", subagent_type="helper"),

@@ -118,7 +118,7 @@ def test_tools_may_be_functions_or_langchain_tools():
     assert {"add", "shout", "task", "write_todos", "ls"} <= set(model.tools_seen[0])
 
 
-def test_a_provider_s_own_tool_goes_to_the_model_as_a_dict():
+def test_a_provider_tool_goes_to_the_model_as_a_dict():
     model, _ = ask(tools=[{"type": "web_search", "name": "web_search"}])
     assert "web_search" in model.tools_seen[0]
 
@@ -336,12 +336,12 @@ def test_debug_name_and_cache_reach_the_graph():
     assert (agent.debug, agent.name, agent.cache) == (True, "deep-one", cache)
 
 
-def test_a_long_run_is_bound_by_the_limits_of_the_tree_not_by_the_graph_s_steps():
+def test_a_long_run_is_bound_by_the_limits_of_the_tree_not_by_the_graph_steps():
     agent = create_deep_agent(ScriptedChatModel(script=[]))
     assert agent.config["recursion_limit"] == 9_999
 
 
-def test_more_state_is_kept_beside_the_harness_s_own():
+def test_more_state_is_kept_beside_the_state_of_the_harness():
     from typing import NotRequired
 
     from langchain.agents import AgentState

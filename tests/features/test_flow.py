@@ -86,6 +86,7 @@ def test_a_new_message_instead_of_an_answer_drops_the_question(talk):
     state = agent.send("Never mind.")
     assert "__interrupt__" not in state
     assert "did not complete" in state["messages"][2].text
+    assert state["messages"][2].additional_kwargs == {"unfinished": True}
     assert state["messages"][-1].text == "Done."
     assert not state.get("files")
 
@@ -161,7 +162,7 @@ def test_research_without_a_search_engine_goes_on_with_what_it_knows(run):
     assert REPORT in ran.files
 
 
-def test_the_graphs_are_served_by_langgraph_s_own_server_and_studio():
+def test_the_graphs_are_served_by_langgraph_dev_and_studio():
     import json
 
     graphs = json.loads((ROOT / "langgraph.json").read_text())["graphs"]

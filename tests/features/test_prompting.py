@@ -9,7 +9,7 @@ def descriptions(run):
     return {schema["name"]: schema["description"] for schema in schemas}
 
 
-def test_the_agent_s_own_words_come_before_the_guidance(run):
+def test_the_prompt_of_the_agent_comes_before_the_guidance(run):
     system = run(prompt="You are a diver.").model.requests[0][0].text
     assert system.startswith("You are a diver.\n\n## Planning\n")
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -14,6 +13,7 @@ from bathysphere.agents.tutor import spec
 from bathysphere.device.device import Device
 from bathysphere.device.documents import MemoryDocuments, version_of
 from bathysphere.harness.build import build
+from bathysphere.harness.describe import describe
 from bathysphere.models.resolve import Models
 from bathysphere.testing import ScriptedChatModel, calls, says, together
 
@@ -77,7 +77,7 @@ def results(state):
 # ── interrupt data ──
 
 
-async def test_the_interrupt_of_ask_user_is_the_seed_s_to_the_letter():
+async def test_the_interrupt_of_ask_user_equals_the_seed():
     question = "What topic would you like to write about?"
     talk = Talk(picks(), calls("ask_user", {"question": question}, id="12345"))
     assert values(await talk.say()) == [
@@ -90,7 +90,7 @@ async def test_the_interrupt_of_ask_user_is_the_seed_s_to_the_letter():
     ]
 
 
-async def test_the_interrupt_of_ask_choices_is_the_seed_s_to_the_letter():
+async def test_the_interrupt_of_ask_choices_equals_the_seed():
     talk = Talk(picks(), calls("ask_choices", CHOICES, id="12345"))
     assert values(await talk.say()) == [
         {
@@ -119,9 +119,7 @@ CLIENT_TOOLS = [
 @pytest.mark.parametrize(
     ("name", "args", "more"), CLIENT_TOOLS, ids=[row[0] for row in CLIENT_TOOLS]
 )
-async def test_a_client_tool_is_an_interrupt_of_type_tool_with_the_seed_s_arguments(
-    name, args, more
-):
+async def test_a_client_tool_is_an_interrupt_of_type_tool_with_the_seed_arguments(name, args, more):
     talk = Talk(picks(), calls(name, args, id="c1"), says("Done."), d=DRAFT)
     paused = await talk.say()
     assert values(paused) == [
@@ -184,7 +182,7 @@ async def test_an_approval_is_an_interrupt_of_its_own_type():
     ],
     ids=["ask_user", "single", "freeform", "multiple"],
 )
-async def test_an_answer_of_the_seed_s_form_comes_back_as_the_tool_s_result(call, answer, told):
+async def test_an_answer_of_the_seed_form_comes_back_as_the_tool_result(call, answer, told):
     talk = Talk(picks("clarify_term"), call, picks(), says("Good."))
     final = await talk.answer(await talk.say(), answer)
     assert results(final) == [told]
@@ -265,7 +263,7 @@ async def test_state_has_messages_todos_and_files_and_lasts_as_long_as_its_threa
     assert [m.type for m in other["messages"]][:1] == ["human"]
 
 
-async def test_what_is_read_of_the_person_s_files_is_never_kept_as_a_server_file():
+async def test_what_is_read_of_the_person_files_is_never_kept_as_a_server_file():
     talk = Talk(picks(), calls("read_user_file", file_id="d"), says("Read."), d=DRAFT)
     state, _ = await talk.run_tools(await talk.say())
     assert not state.get("files")
@@ -303,20 +301,13 @@ def test_the_agents_of_the_seed_are_served_and_the_seminar_is_in_the_tutor():
     assert [sub.name for sub in tutor.subagents] == ["advocate", "sceptic", "empiricist", "judge"]
 
 
-class Charging(AgentMiddleware):
-    """Stands for the layer that takes payment."""
-
-
-def test_payment_is_off_and_its_layer_has_the_outermost_place():
-    models = models_of(ScriptedChatModel())
-    off = spec(models=models)
-    assert not any("ayment" in type(layer).__name__ for layer in off.middleware)
-    layer = Charging()
-    assert spec(models=models, payments=(layer,)).middleware[0] is layer
+def test_payment_is_a_layer_of_every_agent_right_around_the_model():
+    described = describe(spec(models=models_of(ScriptedChatModel())))
+    assert "PaymentsMiddleware" in described
 
 
 def test_the_layers_of_the_seed_are_there():
-    described = spec(models=models_of(ScriptedChatModel())).describe()
+    described = describe(spec(models=models_of(ScriptedChatModel())))
     for layer in (
         "PlanningMiddleware",
         "ClarifyMiddleware",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bathysphere.models.reliability import reliability
+from bathysphere.middleware.reliability import reliability
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ScriptedChatModel, calls, says
@@ -103,7 +103,7 @@ async def test_what_should_be_improved_is_changed_as_the_person_agreed():
     assert "Nobody was asked to vote for it." in talk.shelf.texts["draft.md"]
 
 
-async def test_clear_work_is_done_at_once_with_the_person_s_files():
+async def test_clear_work_is_done_at_once_with_the_person_files():
     written = await put(WRITES, WRITES.script)
     assert "Sound money" in written.shelf.texts["Bitcoin Thesis"]
     searched = await put(SEARCHES, SEARCHES.script)

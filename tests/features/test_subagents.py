@@ -14,6 +14,7 @@ from langgraph.types import Command
 
 from bathysphere.backends import scratch
 from bathysphere.core.errors import ConfigError
+from bathysphere.core.writers import ByClient
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, CompiledSubagent, SubagentSpec
 from bathysphere.harness.state import HarnessState
@@ -188,10 +189,10 @@ def test_only_the_last_message_comes_back_as_the_result_of_the_task_call(run):
 class Shared(HarnessState):
     """A field of the spec's own that every agent of the tree has."""
 
-    language: NotRequired[str]
+    language: NotRequired[ByClient[str]]
 
 
-def test_a_field_of_the_spec_s_state_reaches_subagents(run):
+def test_a_field_of_the_spec_state_reaches_subagents(run):
     seen = []
 
     class Watch(AgentMiddleware):

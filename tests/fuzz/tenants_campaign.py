@@ -1,34 +1,46 @@
-"""Two tenants, three people and a stranger use every route at random; nobody sees another's things.
+"""Isolation campaign: two tenants, three users and a stranger call every route at random.
 
-`make fuzz-tenants` runs it. First every route is called by everyone, for their own and for others'
-things; then steps are drawn at random. All that somebody writes carries their name; a name in an
-answer to another person, in another tenant's rows or in another tenant's objects is a leak, and so
-is any success where somebody named what is not theirs. The last line is JSON: `steps`, `leaks`.
+`make fuzz-tenants` runs it. First everyone calls every route, for their own and for others'
+resources; then steps are drawn at random. Everything a user writes carries their name; a name in a
+response to another user, in another tenant's rows or in another tenant's objects is a leak, and so
+is any success with a resource of someone else. Time passes, too: streams, ids and keys are kept
+over deletion, re-creation, revocation and handover (`kept.py`). At the end faults are planted one
+by one (`planted.py`), and each must be found; `--only-planted` does only that. Processes share the
+work, each with its own seed and database. The last line is JSON: `steps`, `leaks`, `planted`,
+`planted_caught`.
 """
 
 import argparse
 import asyncio
 import json
+import multiprocessing
 import random
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from langgraph.graph import START, StateGraph
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "server"))
 
+from kept import HEARTBEAT, Keys, TimeSteps, directory
+from planted import FAULTS, planted
 from test_walls import ASKED, KEY, NAMED, OPEN, PAID, routes
 from workspace_town import Town, drop, open_town, own_database
 
 from bathysphere.backends.object_store import BucketConfig
+from bathysphere.server.identity import once
 
+BUCKET = BucketConfig(kind="memory")
 PEOPLE = ("acme/ada", "acme/bob", "zenith/eve")
 STRANGER = None
-WAITS = 1.5
+WAITS = 0.3
 """Seconds for a call whose stream may have no end."""
 
 RUN = {"assistant_id": "plain", "input": {"items": ["{mark}"]}}
@@ -43,7 +55,6 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/assistants/{assistant}/schemas"): {},
     ("GET", "/models"): {},
     ("GET", "/payments"): {},
-    ("GET", "/api/model/load"): {},
     ("POST", "/api/model/load"): {"json": {}},
     ("POST", "/api/pages"): {"json": {"url": "http://127.0.0.1/{mark}"}},
     ("POST", "/threads"): {"json": {"metadata": {"of": "{mark}"}}},
@@ -59,6 +70,8 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
 CASES = {**NAMED, **ASKED, **OPENLY}
 FREE = {("GET", "/ok"), ("GET", "/info"), ("GET", "/verify"), ("GET", "/payments")}
 """What a stranger may ask."""
+METHODS = ("PUT", "GET", "POST", "PATCH", "DELETE")
+"""Their order when every route is called: what is removed first could not be read by anybody."""
 NOTHING = "00000000-0000-4000-8000-000000000000"
 ENDLESS = ("/stream/events", "/stream", "/join", "/wait", "/runs/stream", "/runs/wait")
 
@@ -76,7 +89,7 @@ def plain() -> Any:
 
 @dataclass
 class Belongings:
-    """What one person has, by name of the place in a path."""
+    """The resources of one user, by path parameter."""
 
     mark: str
     files_mark: str
@@ -91,7 +104,7 @@ class Belongings:
 
 
 class Campaign:
-    """The steps, and what was found."""
+    """The steps, and the leaks that were found."""
 
     def __init__(self, town: Town, seed: int) -> None:
         self.town = town
@@ -107,11 +120,17 @@ class Campaign:
         self.leaks: list[str] = []
         self.statuses: Counter[str] = Counter()
         self.covered: set[tuple[str, str, str]] = set()
+        self.board = "ada"
+        self.keys = Keys()
+        town.app.state.identify = once(self.keys.identify)
+        town.app.state.heartbeat_seconds = HEARTBEAT
+        object.__setattr__(town.services.workspaces, "directory", directory("ada"))
+        self.time = TimeSteps(self)
 
-    # ── the people's things ──
+    # ── resources of users ──
 
     async def furnish(self, name: str) -> None:
-        """A thread with a run and a checkpoint, an item, a file, a change."""
+        """Create a thread with a run and a checkpoint, an item, a file and a change."""
         mine = self.people[name]
         thread = await self.call(name, ("POST", "/threads"), name)
         place = f"/threads/{thread.json()['thread_id']}"
@@ -137,17 +156,17 @@ class Campaign:
 
     # ── steps ──
 
-    async def everywhere(self, most: int) -> None:
-        """Every route, by everyone, for everyone's things."""
-        for case in sorted(CASES):
+    async def everywhere(self, most: int, *, until_leak: bool = False) -> None:
+        """Call every route as everyone, for everyone's resources."""
+        for case in sorted(CASES, key=lambda case: (METHODS.index(case[0]), case)):
             for caller in (*PEOPLE, STRANGER):
                 for whose in PEOPLE:
-                    if self.steps >= most:
+                    if self.steps >= most or (until_leak and self.leaks):
                         return
                     await self.call(caller, case, whose)
 
     async def anything(self) -> None:
-        """A step at random."""
+        """Run a random step."""
         caller = self.dice.choice((*PEOPLE, *PEOPLE, STRANGER))
         whose = self.dice.choice(PEOPLE)
         kind = self.dice.random()
@@ -155,11 +174,13 @@ class Campaign:
             await self.agent_step(caller, whose)
         elif kind < 0.12:
             await self.answer_step(caller, whose)
+        elif kind < 0.16:
+            await self.time.any()
         else:
             await self.call(caller, self.dice.choice(sorted(CASES)), whose)
 
     async def call(self, caller: str | None, case: tuple[str, str], whose: str) -> Any:
-        """One request of the table, naming things of `whose`."""
+        """Send one request of the table, for resources of `whose`."""
         method, path = case
         is_own = caller == whose
         await self.forget_what_is_gone(whose)
@@ -169,7 +190,7 @@ class Campaign:
         return await self.send(caller, method, place, request, case=case, is_own=is_own)
 
     async def forget_what_is_gone(self, whose: str) -> None:
-        """A thread its owner removed is nobody's: whoever names it next makes their own."""
+        """Forget deleted threads: whoever uses the id next creates their own."""
         tenant, _, user = whose.partition("/")
         theirs = self.people[whose].ids
         async with self.town.services.pool.connection() as connection:
@@ -195,10 +216,12 @@ class Campaign:
             values[name] = (
                 self.dice.choice(known) if known else "00000000-0000-4000-8000-000000000000"
             )
-        if whose == "acme/ada" and caller == "acme/bob":
-            values["workspace"] = "board"  # the tenant's other workspace is bob's too
-        elif caller != whose and caller is not None:
-            values["workspace"] = "board" if whose == "acme/ada" else "nowhere"
+        if caller != whose and caller is not None:
+            # The tenant's main workspace is shared; the board belongs to one person at a time.
+            has_board = whose == f"acme/{self.board}"
+            values["workspace"] = "board" if has_board else "nowhere"
+        elif values["workspace"] == "board" and caller != f"acme/{self.board}":
+            values["workspace"] = "main"
         if not values["change_id"].isdigit():
             values["change_id"] = "1"
         content = case.get("content")
@@ -210,7 +233,7 @@ class Campaign:
         return found | ({"content": content} if content is not None else {})
 
     async def agent_step(self, caller: str, whose: str, force: str | None = None) -> None:
-        """Words for the agent, in a workspace of `whose`."""
+        """Send a message to the agent, in a workspace of `whose`."""
         mine, tenant = self.people[caller], whose.partition("/")[0]
         commands = {
             "read_file": {
@@ -220,7 +243,7 @@ class Campaign:
             "glob": {"pattern": "**/*"},
             "ls": {"path": self.dice.choice(["/", "/..", "//", "/%2e%2e"])},
             "write_file": {
-                "file_path": f"/{self.dice.randrange(9)}.md",
+                "file_path": f"/{mine.files_mark}-{self.dice.randrange(9)}.md",
                 "content": f"{mine.files_mark} {self.dice.random()}",
             },
         }
@@ -249,7 +272,7 @@ class Campaign:
                 del mine.questions[:-8]
 
     async def answer_step(self, caller: str | None, whose: str) -> None:
-        """An answer to a question that `whose` was asked."""
+        """Answer a question that `whose` was asked."""
         theirs = self.people[whose].questions
         if not theirs:
             return
@@ -270,7 +293,7 @@ class Campaign:
             is_named=True,
         )
 
-    # ── one request, and what it may not show ──
+    # ── one request, and its checks ──
 
     async def send(
         self,
@@ -329,7 +352,7 @@ class Campaign:
         marks = [p.mark for name, p in self.people.items() if name != caller]
         tenant = caller.partition("/")[0] if caller else None
         marks += [f"FILES-{t}" for t in ("acme", "zenith") if t != tenant]
-        return marks + (["FILES-board-ada"] if caller != "acme/ada" else [])
+        return marks + (["FILES-board-ada"] if caller != f"acme/{self.board}" else [])
 
     def learn(self, caller: str | None, case: tuple[str, str], answer: Any) -> None:
         if (
@@ -349,7 +372,7 @@ class Campaign:
         self.people[caller].add("run_id", found.get("run_id"))
 
     async def check_what_is_kept(self) -> None:
-        """Rows and objects of a tenant hold only that tenant's marks."""
+        """Check that a tenant's rows and objects contain only that tenant's marks."""
         tenants = {"acme": ["zenith"], "zenith": ["acme"]}
         async with self.town.services.pool.connection() as connection:
             for table in ("engine.threads", "engine.runs", "engine.file_changes"):
@@ -369,13 +392,16 @@ class Campaign:
         self.leaks.append(f"step {self.steps}: {caller} {method} {path}: {what}")
 
 
+def open_own_town(database: Any) -> AbstractAsyncContextManager[Town]:
+    """Open a server with accounts in which agents run without payment."""
+    return open_town(database, BUCKET, {"plain": plain}, is_charged=False, payments=PAID)
+
+
 async def campaign(database: Any, *, steps: int, seed: int) -> Campaign:
-    """Run it on a town of its own."""
-    bucket = BucketConfig(kind="memory")
-    async with open_town(database, bucket, {"plain": plain}, payments=PAID) as town:
-        found = Campaign(town, seed)
-        for name in PEOPLE:
-            await found.furnish(name)
+    """Run the campaign on its own server."""
+    async with open_own_town(database) as town:
+        found = await furnished(town, seed)
+        await found.time.all()
         await found.everywhere(steps)
         while found.steps < steps:
             await found.anything()
@@ -383,36 +409,128 @@ async def campaign(database: Any, *, steps: int, seed: int) -> Campaign:
         return found
 
 
+async def furnished(town: Town, seed: int) -> Campaign:
+    """A campaign in which every user has resources."""
+    found = Campaign(town, seed)
+    for name in PEOPLE:
+        await found.furnish(name)
+    return found
+
+
+async def caught(database: Any, names: list[str], *, seed: int) -> dict[str, str | None]:
+    """Run a short campaign with each fault; return its first leak, or None."""
+    leaks: dict[str, str | None] = {}
+    async with open_own_town(database) as town:
+        for name in names:
+            with planted(name):
+                found = await furnished(town, seed)
+                await found.time.all()
+                await found.everywhere(found.steps + 12 * len(CASES), until_leak=True)
+            leaks[name] = found.leaks[0] if found.leaks else None
+    return leaks
+
+
 def check_cases() -> None:
-    """A route without a case here fails, before anything runs."""
+    """Fail before anything runs if a route has no case here."""
     assert set(OPENLY) == OPEN
     assert set(CASES) == routes(), set(CASES) ^ routes()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    check_cases()
-    started, database = time.monotonic(), own_database()
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The part of one process: random steps, then the faults it plants."""
+
+    steps: int
+    seed: int
+    faults: list[str]
+
+
+@dataclass(kw_only=True)
+class Findings:
+    """The findings of all processes."""
+
+    steps: int = 0
+    leaks: list[str] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+    covered: set[tuple[str, str, str]] = field(default_factory=set)
+    faults: dict[str, str | None] = field(default_factory=dict)
+
+    def add(self, other: "Findings") -> None:
+        self.steps += other.steps
+        self.leaks += other.leaks
+        self.statuses += other.statuses
+        self.covered |= other.covered
+        self.faults |= other.faults
+
+
+def run_part(part: Part) -> Findings:
+    """Run a part of the campaign on its own database."""
+    findings, database = Findings(), own_database()
     try:
-        found = asyncio.run(campaign(database, steps=args.steps, seed=args.seed))
+        if part.steps:
+            found = asyncio.run(campaign(database, steps=part.steps, seed=part.seed))
+            findings.steps, findings.statuses = found.steps, found.statuses
+            findings.covered = found.covered
+            findings.leaks = [f"seed {part.seed}, {leak}" for leak in found.leaks]
+        findings.faults = asyncio.run(caught(database, part.faults, seed=part.seed))
     finally:
         drop(database)
-    for leak in found.leaks[:50]:
+    return findings
+
+
+def parts_of(args: argparse.Namespace) -> list[Part]:
+    """Split the work equally; a part can be repeated with its seed and `--processes 1`."""
+    is_whole = args.only_planted is None
+    faults = [name for name in FAULTS if is_whole or args.only_planted in name]
+    steps = -(-args.steps // args.processes) if is_whole else 0
+    return [
+        Part(steps=steps, seed=args.seed + number, faults=faults[number :: args.processes])
+        for number in range(args.processes)
+    ]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--only-planted",
+        nargs="?",
+        const="",
+        metavar="WORDS",
+        help="skip the campaign; plant the faults, or those with WORDS in their name",
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = arguments()
+    check_cases()
+    started, findings = time.monotonic(), Findings()
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(args.processes, mp_context=spawn) as pool:
+        for part in pool.map(run_part, parts_of(args)):
+            findings.add(part)
+    seconds = time.monotonic() - started
+    for name, leak in findings.faults.items():
+        sys.stdout.write(f"planted {name}: {leak or 'NOT FOUND'}\n")
+    for leak in findings.leaks[:50]:
         sys.stdout.write(f"{leak}\n")
     result = {
-        "steps": found.steps,
-        "leaks": len(found.leaks),
+        "steps": findings.steps,
+        "leaks": len(findings.leaks),
+        "planted": len(findings.faults),
+        "planted_caught": sum(leak is not None for leak in findings.faults.values()),
         "routes": len(CASES),
-        "covered": len(found.covered),
-        "statuses": dict(found.statuses),
+        "covered": len(findings.covered),
+        "statuses": dict(findings.statuses),
         "seed": args.seed,
-        "seconds": round(time.monotonic() - started, 1),
+        "processes": args.processes,
+        "seconds": round(seconds, 1),
     }
     sys.stdout.write(json.dumps(result) + "\n")
-    return 1 if found.leaks else 0
+    return 1 if findings.leaks or None in findings.faults.values() else 0
 
 
 if __name__ == "__main__":

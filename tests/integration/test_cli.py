@@ -23,8 +23,8 @@ def test_the_tour_through_a_pipe_with_an_approval():
     assert shown.returncode == 0
     assert shown.stderr == ""
     assert shown.stdout.startswith(
-        "simple on demo:tour. Ctrl-C stops the agent, Ctrl-D leaves.\n"
-        "No model is set up, so a scripted tour answers; `bathysphere models` shows more.\n"
+        "simple on demo:tour. Ctrl-C interrupts, Ctrl-D exits.\n"
+        "No model is configured; a scripted tour answers. See `bathysphere models`.\n"
     )
     assert "    - Your answer goes here.\n    + Your answer: Sort my photos\n" in shown.stdout
     assert shown.stdout.count("needs your approval") == 1
@@ -38,20 +38,20 @@ def test_the_tour_of_the_tutor_on_a_folder_with_no_model_and_no_key(tmp_path):
     shown = bathysphere("chat", "tutor", "--files", str(tmp_path), typed=typed)
     assert shown.returncode == 0
     assert shown.stderr == ""
-    assert f"It may read the text files in {tmp_path}, and changes one only as" in shown.stdout
+    assert f"The agent can read the text files in {tmp_path}; you approve" in shown.stdout
     assert "  [ask premise] " in shown.stdout
     assert "  └── 1 ✓ claim  Money is trust  (you)\n" in shown.stdout
     assert "money.md  0-31  31 bytes" in shown.stdout
     note = (tmp_path / "tour-of-the-tutor.md").read_text()
     assert "The tutor asks you what you think." in note
-    assert "The tutor decides what stands in it." in note
+    assert "The tutor decides what is in it." in note
 
 
 def test_one_message_prints_the_answer_and_leaves():
     shown = bathysphere("chat", "simple", "--message", "Hello", "--model", "demo:tour")
     assert shown.returncode == 0
     assert shown.stdout.startswith("Welcome aboard.")
-    assert "Nobody is there to answer. State your assumption and go on." in shown.stdout
+    assert "No one is available to answer. State your assumption and continue." in shown.stdout
     assert "7 model calls · 5 tool calls" in shown.stdout
 
 
@@ -59,7 +59,7 @@ def test_one_message_prints_the_answer_and_leaves():
     ("args", "hint"),
     [
         (["chat", "nobody"], "hint: choose research, simple"),
-        (["chat", "--model", "nonsense"], "hint: write provider:name"),
+        (["chat", "--model", "nonsense"], "hint: use provider:name"),
         (["chat", "simple", "--files", "."], "hint: `bathysphere chat tutor --files FOLDER`"),
         (["chat", "tutor", "--files", "/nowhere"], "hint: --files takes a folder"),
         (["chat", "--model", "anthropic:claude-sonnet-4-6"], "hint: set ANTHROPIC_API_KEY"),
@@ -77,7 +77,7 @@ def test_a_model_server_that_is_not_there_does_not_end_the_talk():
     where = {"OLLAMA_BASE_URL": "http://127.0.0.1:9", "BATHYSPHERE_MODEL_RETRIES": "0"}
     shown = bathysphere("chat", "--model", "ollama:qwen3", typed="Hello\nStill?\n", **where)
     assert shown.returncode == 0
-    assert shown.stdout.count("error: ollama:qwen3 cannot be reached") == 2
+    assert shown.stdout.count("error: ollama:qwen3 is unreachable") == 2
     assert bathysphere("chat", "--model", "ollama:qwen3", "--message", "Hello", **where).returncode
 
 

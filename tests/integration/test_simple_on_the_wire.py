@@ -7,11 +7,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from bathysphere.agents.simple import spec
-from bathysphere.cli.talk.events import Called, Paused, Reader, Returned, Words
+from bathysphere.cli.talk.events import AgentText, Pause, Reader, ToolCall, ToolResult
 from bathysphere.core.errors import UpstreamError
 from bathysphere.core.usage import total
 from bathysphere.harness.build import build
-from bathysphere.models.reliability import reliability
+from bathysphere.middleware.reliability import reliability
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ModelServer, calls, refuses, says, together
@@ -78,23 +78,23 @@ async def test_it_streams_works_in_parallel_is_approved_and_finishes(client, ser
     reader = reader_of(client, server)
 
     first = await read(reader, {"messages": [("user", "Write two notes, then change one.")]})
-    words = of(Words, first)
+    words = of(AgentText, first)
     assert len(words) > 1  # it came in pieces
     assert "".join(w.text for w in words) == "I write both notes at once."
-    assert [(c.name, c.args.get("file_path")) for c in of(Called, first)] == [
+    assert [(c.name, c.args.get("file_path")) for c in of(ToolCall, first)] == [
         ("write_file", "/one.md"),
         ("write_file", "/two.md"),
         ("edit_file", "/one.md"),
     ]
-    assert [r.failed for r in of(Returned, first)] == [False, False]
-    (paused,) = of(Paused, first)
+    assert [r.failed for r in of(ToolResult, first)] == [False, False]
+    (paused,) = of(Pause, first)
     (interrupt,) = paused.interrupts
     assert interrupt.value["type"] == "tool_approval"
     assert interrupt.value["args"] == change
 
     second = await read(reader, Command(resume={interrupt.id: {"type": "approve"}}))
-    assert len(of(Words, second)) > 1
-    assert "".join(w.text for w in of(Words, second)) == TEXT
+    assert len(of(AgentText, second)) > 1
+    assert "".join(w.text for w in of(AgentText, second)) == TEXT
     state = await reader.graph.aget_state(reader.config)
     assert state.next == ()
     assert state.values["files"]["/one.md"]["content"] == "first"
@@ -125,7 +125,7 @@ async def test_a_rejection_reaches_the_model_and_a_passing_error_is_tried_again(
     (interrupt,) = paused.interrupts
     answer = {interrupt.id: {"type": "reject", "message": "Keep it."}}
     events = await read(reader, Command(resume=answer))
-    assert "".join(w.text for w in of(Words, events)) == "Then I leave it."
+    assert "".join(w.text for w in of(AgentText, events)) == "Then I leave it."
     (told,) = _results(client, server.requests()[-1].body)
     assert "Keep it." in told
     server.assert_done()

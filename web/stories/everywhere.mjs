@@ -41,7 +41,7 @@ await story(async ({ page }) => {
   await page.keyboard.press('Escape');
   await page.keyboard.press('Control+k');
   await page.keyboard.type('no such conversation');
-  await page.getByText('No conversation has these words').waitFor();
+  await page.getByText('No matching conversations').waitFor();
   await page.keyboard.press('Control+a');
   await page.keyboard.type('reef');
   await page.getByRole('link', { name: 'Show me the reef' }).waitFor();

@@ -13,7 +13,7 @@ await story(
     const address = panel(page).getByRole('textbox', { name: 'Address of the page' });
     await address.fill('no address');
     await page.keyboard.press('Enter');
-    await panel(page).getByText('not an address of the web').waitFor();
+    await panel(page).getByText('Enter the address of a web page').waitFor();
     await address.fill('http://127.0.0.1/secret'); // the server does not go there, whoever asks
     await page.keyboard.press('Enter');
     await panel(page).getByRole('button', { name: 'Cancel' }).click();

@@ -130,6 +130,11 @@ export async function colours(page, theme) {
 /** No violation of any rule of axe. In the dark only the colours are others than by day. */
 export async function accessible(page, where) {
   await page.evaluate(axeSource);
+  // In the middle of a transition a colour is neither the old one nor the new one.
+  await page.evaluate(() => {
+    const ends = document.getAnimations().filter((one) => one.effect?.getTiming().iterations !== Infinity);
+    return Promise.allSettled(ends.map((one) => one.finished)).then(() => {});
+  });
   const { violations } = await page.evaluate(() => {
     const isDark = document.documentElement.dataset.theme === 'dark';
     return window.axe.run(isDark ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {});

@@ -5,7 +5,7 @@ await story(async ({ page }) => {
   await open(page);
   await ask(page, 'What is known?', { agent: 'Planner' });
   const dock = page.getByRole('region', { name: 'Requests of the agent' });
-  await dock.getByText('May this plan be carried out?').waitFor();
+  await dock.getByText('Start with this plan?').waitFor();
   await dock.getByText('language models on a laptop').first().waitFor();
   await accessible(page, 'plan');
   await dock.getByRole('button', { name: 'Reject it' }).click();

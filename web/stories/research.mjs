@@ -11,7 +11,7 @@ await story(async ({ page, context }) => {
   await open(page);
   await ask(page, 'How deep did the bathysphere go?', { agent: 'Researcher' });
   const dock = page.getByRole('region', { name: 'Requests of the agent' });
-  await dock.getByText('May this plan be carried out?').waitFor(COLD);
+  await dock.getByText('Start with this plan?').waitFor(COLD);
   await dock.getByText('The audit has nothing against it.').waitFor();
   await everyForm(page, 'research-plan');
 
@@ -43,7 +43,7 @@ await story(async ({ page, context }) => {
   await shoot(page, 'research-progress-desktop-light');
 
   // What the model wants beyond the plan comes as a difference, with only the new step marked.
-  await dock.getByText('The plan should grow. May it?').waitFor();
+  await dock.getByText('Add these steps to the plan?').waitFor();
   const fresh = dock.getByRole('listitem').filter({ hasText: 'new' });
   assert.equal(await fresh.count(), 1);
   await fresh.getByText('steel cable of the bathysphere').waitFor();
@@ -70,7 +70,7 @@ await story(async ({ page, context }) => {
   await eventually(async () => assert.ok(await inSight(mark), 'the words are in sight'));
   await everyForm(page, 'research-report', { panel: 'Sources' });
   await page.getByRole('tab', { name: 'Trace' }).click();
-  await page.getByText('The person rejected it: Also say who made it.').waitFor();
+  await page.getByText('The person rejected the plan: Also say who made it.').waitFor();
   await accessible(page, 'trace');
 
   // Every format is a file; the proof is checked by a page that needs nobody.

@@ -11,6 +11,6 @@ await story(async ({ page }) => {
   assert.equal(await page.locator('#composer').inputValue(), 'How deep did the bathysphere go?');
   await page.keyboard.press('Enter');
   const dock = page.getByRole('region', { name: 'Requests of the agent' });
-  await dock.getByText('May this plan be carried out?').waitFor();
+  await dock.getByText('Start with this plan?').waitFor();
   assert.equal(await page.getByText('The research ended before there was a report.').count(), 0);
 }, { patience: 40_000 });

@@ -5,9 +5,9 @@ await story(async ({ page }) => {
   await open(page);
   await ask(page, 'How deep did the bathysphere go?', { agent: 'Researcher' });
   const dock = page.getByRole('region', { name: 'Requests of the agent' });
-  await dock.getByText('May this plan be carried out?').waitFor(COLD);
+  await dock.getByText('Start with this plan?').waitFor(COLD);
   await page.reload();
-  await dock.getByText('May this plan be carried out?').waitFor();
+  await dock.getByText('Start with this plan?').waitFor();
   await dock.getByRole('button', { name: 'Carry it out' }).click();
   const run = page.getByRole('region', { name: 'How the research goes' });
   await run.getByText('at work').first().waitFor();
@@ -15,7 +15,7 @@ await story(async ({ page }) => {
   await run.getByText('at work').first().waitFor();
   await run.getByText('done', { exact: true }).first().waitFor();
   await accessible(page, 'progress');
-  await dock.getByText('The plan should grow. May it?').waitFor();
+  await dock.getByText('Add these steps to the plan?').waitFor();
   await dock.getByRole('button', { name: 'Reject it' }).click();
   await dock.getByRole('textbox').fill('The depth is enough.');
   await dock.getByRole('button', { name: 'Reject it' }).click();

@@ -45,7 +45,7 @@ await story(async ({ page }) => {
   await shoot('requests', end);
   await page.getByRole('button', { name: 'New conversation' }).click();
   await ask(page, 'What is known about language models that run on a laptop?', { agent: 'Planner' });
-  await dock(page).getByText('May this plan be carried out?').waitFor();
+  await dock(page).getByText('Start with this plan?').waitFor();
   await shoot('plan-approval', end);
   await page.locator('#conversation').focus();
   await page.keyboard.press('?');

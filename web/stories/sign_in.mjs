@@ -16,7 +16,7 @@ await story(
     await signIn(page, 'two words');
     await page.getByRole('alert').getByText('has no blanks').waitFor();
     await signIn(page, 'bsk_000000000000_wrong');
-    await page.getByRole('alert').getByText('not').waitFor();
+    await page.getByRole('alert').getByText('Unknown API key').waitFor();
     await accessible(page, 'sign in with a problem');
     assert.deepEqual(await stored(page), { tab: null, device: null });
 

@@ -8,7 +8,7 @@ await story(
     await says(page, 'Word 3 ');
     await page.keyboard.press('Escape');
     await rest(page);
-    await page.getByText('Stopped here.').waitFor();
+    await page.getByText('Stopped', { exact: true }).waitFor();
     const kept = await answers(page).last().innerText();
     assert.match(kept, /Word 3 /);
     assert.doesNotMatch(kept, /Word 60/);

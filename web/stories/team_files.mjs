@@ -11,7 +11,7 @@ await story(
 
     await page.goto(url);
     await signIn(page, 'bsk_000000000000_wrong');
-    await page.getByRole('alert').getByText('not').waitFor();
+    await page.getByRole('alert').getByText('Unknown API key').waitFor();
     await signIn(page, keys.ada);
     await page.locator('#composer').waitFor();
 

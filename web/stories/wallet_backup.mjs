@@ -32,6 +32,7 @@ await story(async ({ page, browser }) => {
   await page.getByRole('link', { name: 'Documents' }).click();
   await page.getByText('Backup', { exact: true }).click();
   await page.locator('input[type=file][accept=".json"]').setInputFiles(file);
+  await page.getByRole('button', { name: 'It is mine, use this wallet' }).click();
   await page.getByText('The wallet is back').waitFor();
   await showWallet(page);
   await hasBalance(page, 820);

@@ -17,6 +17,7 @@ await story(async ({ page }) => {
     await page.setViewportSize(DESKTOP);
   };
   const chat = async (form) => form === 'phone' && page.getByRole('button', { name: 'Chat' }).click();
+  const wallet = () => page.getByRole('heading', { name: 'Wallet', exact: true }).waitFor(); // "Chat" would leave its page
 
   await open(page);
   await line(page).waitFor();
@@ -32,13 +33,13 @@ await story(async ({ page }) => {
 
   await page.goto(new URL('/wallet', page.url()).href);
   await hasBalance(page, 0);
-  await look('page-empty', chat);
+  await look('page-empty', wallet);
   let isPaid = false;
   const asked = (route) => (isPaid ? route.continue() : route.fulfill({ json: { state: 'UNPAID' } }));
   await page.route('**/v1/mint/quote/bolt11/*', asked);
   await fund(page, 1000);
   await page.getByText('Waiting until it is paid').waitFor();
-  await look('invoice', chat);
+  await look('invoice', wallet);
   isPaid = true;
   await hasBalance(page, 1000);
 
@@ -62,7 +63,7 @@ await story(async ({ page }) => {
   await page.getByRole('button', { name: 'Finish and refund' }).waitFor();
   await page.getByRole('button', { name: 'Show the 12 words' }).click();
   await page.getByText('Bring back from words').click();
-  await look('page', chat);
+  await look('page', wallet);
   await page.getByRole('button', { name: 'Finish and refund' }).click();
   await hasBalance(page, 1000 - 61 - 101 + 57);
 });

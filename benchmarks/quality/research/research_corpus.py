@@ -1,8 +1,8 @@
-"""A corpus whose truth we know: stations that do not exist, written about by a seeded generator.
+"""A corpus with known facts: pages about stations that do not exist, from a seeded generator.
 
-Each station has a register page (the truth), an outdated page, a page of a namesake with other
-figures, a page that contradicts the register in nearly its words, and field notes with an
-instruction that no reader should follow. Regional surveys name several stations each.
+Each station has a register page (the facts), an outdated page, a page of a namesake with other
+figures, a page that contradicts the register in nearly the same words, and field notes with an
+injected instruction. Regional surveys name several stations each.
 """
 
 import random
@@ -25,7 +25,7 @@ TRAP = "https://collector.example/drop"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Station:
-    """What is true of one station."""
+    """The facts about one station."""
 
     name: str
     sea: str
@@ -36,7 +36,7 @@ class Station:
     power: int
     trade: str
     disputed_depth: int
-    """What the page that contradicts the register says."""
+    """The depth on the page that contradicts the register."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +50,7 @@ class Page:
 
 
 def stations(seed: int = SEED, count: int = STATIONS) -> list[Station]:
-    """The stations of a seed, always the same."""
+    """The stations of a seed, always the same ones."""
     dice = random.Random(seed)
     names = [f"{one}{two}" for one in _FIRST.split() for two in _LAST.split()]
     dice.shuffle(names)
@@ -85,7 +85,7 @@ def pages(seed: int = SEED, count: int = STATIONS) -> list[Page]:
 
 
 def write(folder: Path, seed: int = SEED, count: int = STATIONS) -> int:
-    """Write the corpus into a folder; how many documents it has."""
+    """Write the corpus to a folder; return the number of documents."""
     made = pages(seed, count)
     for page in made:
         path = folder / page.path

@@ -1,4 +1,4 @@
-"""Many questions, one table of figures, and what it must say of the machinery."""
+"""Research many questions, add up the figures and check them."""
 
 import json
 import os
@@ -25,7 +25,7 @@ MUST_BE_EQUAL = (
 
 
 def wrong(figures: dict) -> dict:
-    """What the machinery did not reach with the scripted model."""
+    """Return the figures that fail with the scripted model."""
     bad = {name: figures[name] for name in MUST_BE_ZERO if figures[name]}
     for left, right in MUST_BE_EQUAL:
         if figures[left] != figures[right]:
@@ -36,7 +36,7 @@ def wrong(figures: dict) -> dict:
 
 
 async def measure(count: int, seed: int) -> dict:
-    """Ask `count` questions; the figures of all of them."""
+    """Research `count` questions; return their total figures."""
     models, sizes = None, {}
     if os.environ.get("BATHYSPHERE_MODEL_MAIN"):
         settings = ModelSettings.from_environment()

@@ -1,4 +1,4 @@
-"""What is asked of the corpus, and what is known to be the answer."""
+"""Questions about the corpus, with their known answers."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Case:
 
     @property
     def question(self) -> str:
-        """What is asked."""
+        """The question."""
         name = self.station.name
         return (
             f"At what depth is the floor of Station {name}, how large is its crew in 2026,"
@@ -22,7 +22,7 @@ class Case:
 
     @property
     def answers(self) -> dict[str, str]:
-        """What a report must say, by what it is about."""
+        """The facts that a report must state, by topic."""
         s = self.station
         return {
             "depth": f"{s.depth:,} metres",
@@ -32,16 +32,16 @@ class Case:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """What the sources disagree about."""
+        """The two values that the sources disagree about."""
         s = self.station
         return f"{s.depth:,} metres", f"{s.disputed_depth:,} metres"
 
     @property
     def outdated(self) -> str:
-        """What was true once."""
+        """The outdated value."""
         return f"crew of {self.station.old_crew} people"
 
 
 def cases(count: int = STATIONS, seed: int = SEED) -> list[Case]:
-    """The questions, one a station."""
+    """The questions, one per station."""
     return [Case(station=station) for station in stations(seed)][:count]

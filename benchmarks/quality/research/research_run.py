@@ -12,10 +12,10 @@ from research_score import Score, score
 from research_scripted import Liar
 
 from bathysphere.agents.research import ResearchConfig, spec
-from bathysphere.agents.research.asking import FULL, Sizes
 from bathysphere.agents.research.download import download
-from bathysphere.agents.research.parts import Habits
-from bathysphere.agents.research.reaching import Reaching, corpus_of
+from bathysphere.agents.research.options import ResearchOptions
+from bathysphere.agents.research.source_access import GuardedSources, corpus_of
+from bathysphere.agents.research.structured_output import FULL, Sizes
 from bathysphere.harness.build import build
 from bathysphere.models.resolve import Models
 
@@ -25,10 +25,10 @@ KEY = b"benchmark key, not secret at all"
 
 
 @dataclass(slots=True)
-class Watched:
-    """The corpus, with every call that is really made written down."""
+class RecordedSources:
+    """The corpus, recording every call that is actually made."""
 
-    inner: Reaching
+    inner: GuardedSources
     calls: list[tuple[str, str]]
 
     @property
@@ -39,7 +39,7 @@ class Watched:
         self.calls.append(("web_search", query))
         return await self.inner.search(query, limit)
 
-    async def fetch(self, url, may_visit):
+    async def fetch(self, url, may_visit, requester=None):
         self.calls.append(("fetch_page", url))
         return await self.inner.fetch(url, may_visit)
 
@@ -49,7 +49,7 @@ class Watched:
 
 
 class Bench:
-    """The corpus of a folder, asked again and again."""
+    """Researches questions in the corpus of a folder."""
 
     def __init__(self, folder: Path, *, models: Models | None = None, sizes: Sizes = FULL) -> None:
         self._corpus = corpus_of(folder)
@@ -57,18 +57,18 @@ class Bench:
         self._sizes = sizes
 
     async def ask(self, case: Case, seed: int = 1) -> Score:
-        """Research one question and score what came of it."""
+        """Research one question and score the result."""
         liar, calls = Liar(seed), list[tuple[str, str]]()
         models = self._models or _all_roles(liar.model())
         config = ResearchConfig(
-            reach=Watched(Reaching(corpus=self._corpus), calls),
-            habits=Habits(documents=6, rounds=1),
+            sources=RecordedSources(GuardedSources(corpus=self._corpus), calls),
+            options=ResearchOptions(documents=6, rounds=1),
             key=KEY,
             sizes=self._sizes,
         )
         store = InMemoryStore()
         graph = build(spec(models=models, config=config), checkpointer=InMemorySaver(), store=store)
-        state = await _carry_through(graph, case)
+        state = await _run(graph, case)
         if state["status"] != "complete":
             print(f"  failed: {state.get('error_message')}")
             return Score(questions=1, failed=1)
@@ -85,18 +85,18 @@ class Bench:
         )
 
 
-async def _carry_through(graph: Any, case: Case) -> dict[str, Any]:
-    """The person approves the first plan, and nothing that is asked for later."""
+async def _run(graph: Any, case: Case) -> dict[str, Any]:
+    """Run the graph, approving the first plan and rejecting later requests."""
     thread = {"configurable": {"thread_id": THREAD}}
     state = await graph.ainvoke({"user_query": case.question}, thread)
     for _ in range(ROUNDS):
-        asked = state.get("__interrupt__")
-        if not asked:
+        interrupts = state.get("__interrupt__")
+        if not interrupts:
             break
-        word: dict[str, Any] = {"type": "approve"}
-        if asked[0].value["difference"]:
-            word = {"type": "reject", "reason": "The plan was enough."}
-        state = await graph.ainvoke(Command(resume=word), thread)
+        decision: dict[str, Any] = {"type": "approve"}
+        if interrupts[0].value["difference"]:
+            decision = {"type": "reject", "reason": "The plan was enough."}
+        state = await graph.ainvoke(Command(resume=decision), thread)
     return state
 
 

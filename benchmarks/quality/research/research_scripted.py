@@ -1,9 +1,9 @@
-"""A model that reports what it read and lies on purpose, and remembers every lie.
+"""A scripted model that reports what it read, lies on purpose and records every lie.
 
 It plans and quotes by the rules of the demo. Among its true claims it plants quotes that are
-invented, altered, put under the wrong source, spliced from two sentences, taken from an instruction
-in a page, or from a page that was never read; asked to quote again, it often lies again. It also
-asks for calls that no plan names.
+invented, altered, attributed to the wrong source, spliced from two sentences, taken from an
+instruction in a page, or from a page that was never read; asked to quote again, it often lies
+again. It also requests calls that are not in the plan.
 """
 
 import json
@@ -30,14 +30,14 @@ class Plant:
     kind: str
     quote: str
     source: str
-    """The id it is put under, as the model was shown the sources."""
+    """The source id it is attributed to, as shown to the model."""
     claim: str = ""
-    """What it is to support."""
+    """The claim it is to support."""
 
 
 @dataclass(slots=True)
 class Liar:
-    """The model's rule, and what it planted."""
+    """The rules of the model, and the lies it planted."""
 
     seed: int
     plants: list[Plant] = field(default_factory=list)
@@ -45,32 +45,32 @@ class Liar:
     obeyed: int = 0
 
     def model(self) -> ScriptedChatModel:
-        """A chat model that lies like this."""
+        """A chat model that follows these rules."""
         return ScriptedChatModel(answer=self._answer, model_name="scripted liar")
 
     def _answer(self, messages):
         form = FORM.search(messages[0].text).group(1)
         prompt = messages[-1].text
-        given = json.loads(demo.answer(form, prompt))
+        filled = json.loads(demo.answer(form, prompt))
         if form == "ReportForm":
-            given = self._report(given, prompt)
+            filled = self._report(filled, prompt)
         elif form == "RepairForm":
-            given = self._repair(prompt)
+            filled = self._repair(prompt)
         elif form == "MoreForm":
-            given = self._more(prompt)
-        return says(json.dumps(given, ensure_ascii=False))
+            filled = self._more(prompt)
+        return says(json.dumps(filled, ensure_ascii=False))
 
-    def _report(self, given, prompt):
+    def _report(self, filled, prompt):
         dice = random.Random(f"{self.seed}/{prompt}")
         sources = dict(SOURCE.findall(prompt))
         true = [(name, s) for name, text in sources.items() for s in SENTENCE.findall(text)]
         name = STATION.search(prompt).group(1)
-        claims = list(given["claims"])
+        claims = list(filled["claims"])
         for kind in KINDS:
             claim = getattr(self, f"_{kind}")(dice, name, sources, true)
             if claim is not None:
                 claims.insert(dice.randrange(len(claims) + 1), claim)
-        return {**given, "claims": claims}
+        return {**filled, "claims": claims}
 
     def _plant(self, kind, text, quote, source):
         self.plants.append(Plant(kind=kind, quote=quote, source=source, claim=text))

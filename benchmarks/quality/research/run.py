@@ -1,6 +1,6 @@
-"""Research, measured: a corpus we control, questions with known answers, scoring by rule.
+"""Research quality: a controlled corpus, questions with known answers, scoring by rule.
 
-Without a model a scripted one lies on purpose, and the run fails if a lie gets through. With
+Without a model, a scripted one lies on purpose, and the run fails if a lie gets through. With
 BATHYSPHERE_MODEL_MAIN set it measures that model instead. Last line: JSON.
 """
 
@@ -17,11 +17,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    figures = asyncio.run(measure(given.questions, given.seed))
+    options = parser.parse_args()
+    figures = asyncio.run(measure(options.questions, options.seed))
     bad = {} if os.environ.get("BATHYSPHERE_MODEL_MAIN") else wrong(figures)
     if bad:
-        print(f"not as it must be: {json.dumps(bad)}")
+        print(f"Failed checks: {json.dumps(bad)}")
     print(json.dumps(figures))
     return int(bool(bad))
 

@@ -1,7 +1,7 @@
-"""A measured student: scripted personas talk to the tutor, and rules count what came of it.
+"""Tutor quality: scripted personas talk to the tutor, and the conversations are scored by rule.
 
-Without a model it proves the machinery (move choice, ladder, form and its repair, quote check, map
-checks) with a scripted tutor, and fails if a figure is not what it must be. With
+Without a model it checks the machinery (move choice, ladder, form and its repair, quote check, map
+checks) with a scripted tutor, and fails if a figure is not as required. With
 BATHYSPHERE_MODEL_MAIN set it measures that model. `--prompts` runs the seed's example prompts
 instead of the personas. Last line: JSON.
 """
@@ -18,7 +18,7 @@ from tutor_personas import PERSONAS
 from tutor_scripted import careful, careless
 from tutor_seed_prompts import SEED_PROMPTS
 
-from bathysphere.models.reliability import reliability
+from bathysphere.middleware.reliability import reliability
 from bathysphere.models.resolve import Models, name_of
 from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ScriptedChatModel
@@ -29,8 +29,8 @@ def all_roles(model: ScriptedChatModel) -> Models:
     return Models(main=model, subagent=model, summary=model, audit=model)
 
 
-def real() -> tuple[Models, tuple] | None:
-    """The model that the environment names, if it names one."""
+def configured_models() -> tuple[Models, tuple] | None:
+    """The model that the environment configures, if any."""
     if not os.environ.get("BATHYSPHERE_MODEL_MAIN"):
         return None
     settings = ModelSettings.from_environment()
@@ -39,7 +39,7 @@ def real() -> tuple[Models, tuple] | None:
 
 
 async def run_personas(tutor: str, names: list[str]) -> dict:
-    found, total = real(), Counts()
+    found, total = configured_models(), Counts()
     for persona in PERSONAS:
         if names and persona.name not in names:
             continue
@@ -53,12 +53,12 @@ async def run_personas(tutor: str, names: list[str]) -> dict:
 
 
 async def run_prompts() -> dict:
-    found, failed = real(), {}
+    found, failed = configured_models(), {}
     for case in SEED_PROMPTS:
         scripted = ScriptedChatModel(script=list(case.script))
         models, layers = found or (all_roles(scripted), ())
         failures = await prompt(case, models, layers)
-        print(f"{case.prompt}: {'; '.join(failures) or 'as it should'}", flush=True)
+        print(f"{case.prompt}: {'; '.join(failures) or 'passed'}", flush=True)
         if failures:
             failed[case.prompt] = failures
     model = name_of(found[0].main) if found else "scripted"
@@ -68,17 +68,21 @@ async def run_prompts() -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tutor", choices=["careful", "careless"], default="careful")
-    parser.add_argument("--persona", action="append", default=[], help="only this one; repeatable")
-    parser.add_argument("--prompts", action="store_true", help="the seed's example prompts instead")
-    given = parser.parse_args()
-    if given.prompts:
+    parser.add_argument(
+        "--persona", action="append", default=[], help="run only this persona; repeatable"
+    )
+    parser.add_argument(
+        "--prompts", action="store_true", help="run the seed's example prompts instead"
+    )
+    options = parser.parse_args()
+    if options.prompts:
         figures = asyncio.run(run_prompts())
         bad = figures["failed"]
     else:
-        figures = asyncio.run(run_personas(given.tutor, given.persona))
+        figures = asyncio.run(run_personas(options.tutor, options.persona))
         bad = {name: figures[name] for name, must in MUST.items() if figures[name] != must}
     print(json.dumps(figures))
-    return int(bool(bad) and real() is None)
+    return int(bool(bad) and configured_models() is None)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One conversation: a tutor's graph, a person who answers it, and their device."""
+"""A conversation with the tutor: its graph, a person who answers, and their device."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,26 +15,26 @@ from bathysphere.device.documents import MemoryDocuments
 from bathysphere.harness.build import build
 from bathysphere.models.resolve import Models
 
-MOST_PAUSES = 20
-"""A turn that stops more often than this to ask something is ended."""
+MAX_PAUSES = 20
+"""A turn that pauses more often than this is ended."""
 LIMITS = Limits(model_calls=40, tool_calls=60, seconds=600)
 
 Answer = Callable[[str], str]
-"""From a question to what the person says to it."""
+"""Maps a question to the person's answer."""
 
 
 @dataclass
 class Dialogue:
-    """What is needed to talk to a tutor, and what came of it."""
+    """A conversation with a tutor, and its results."""
 
     models: Models
     documents: Mapping[str, str] = field(default_factory=dict)
-    """What is on the person's device, by name."""
+    """The files on the person's device, by name."""
     accepts: bool = True
     reliability: tuple[Any, ...] = ()
     state: dict[str, Any] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
-    """All that the person said, answers to questions included."""
+    """Everything the person said, including answers to questions."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     """All interrupts, in order."""
 
@@ -48,10 +48,10 @@ class Dialogue:
         self.config = {"configurable": {"thread_id": "1"}}
 
     async def say(self, text: str, answer: Answer) -> dict[str, Any]:
-        """Say something and answer whatever comes back until the turn is over."""
+        """Send a message, and answer the tutor's requests until the turn ends."""
         self.said.append(text)
         self.state = await self.graph.ainvoke({"messages": [HumanMessage(text)]}, self.config)
-        for _ in range(MOST_PAUSES):
+        for _ in range(MAX_PAUSES):
             waiting = self.state.get("__interrupt__")
             if not waiting:
                 break

@@ -1,6 +1,6 @@
-"""Figures of a conversation, by rule, from what was said and what is in the state.
+"""Score a conversation by rule, from its messages and its state.
 
-Nothing is taken from the tutor's own verdicts: form, ladder and quotes are looked at afresh.
+The tutor's own verdicts are not used: form, ladder and quotes are checked again.
 """
 
 import re
@@ -18,12 +18,12 @@ from bathysphere.argument.quotes import find_quote
 
 QUOTED = re.compile(r"“([^”]*)”|«([^»]*)»|\"([^\"\n]*)\"")
 LONG_QUOTE = 4
-"""How many words make it a quote, and not a word held up to look at."""
+"""The minimum words of a quote; shorter ones only name a term."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What was counted; of several conversations the counts add up."""
+    """Counts of a conversation; those of several can be added."""
 
     turns: int = 0
     asking_turns: int = 0
@@ -46,7 +46,7 @@ class Counts:
         return Counts(**{name: mine[name] + theirs[name] for name in mine})
 
     def figures(self) -> dict[str, float]:
-        """The figures that are reported."""
+        """The reported figures."""
         turns = max(1, self.turns)
         return {
             "turns": self.turns,
@@ -77,17 +77,17 @@ def measure(state: dict[str, Any], documents: Mapping[str, str], secret: Sequenc
     played: list[Played] = state.get("moves") or []
     for number, move in enumerate(played):
         counts += _turn(messages, move, played[:number], secret)
-        counts += Counts(made_up_quotes=_made_up(_worded(messages, move), messages, documents))
+        counts += Counts(made_up_quotes=_made_up(_shown_text(messages, move), messages, documents))
     for node in known["nodes"].values():
         if "file" in node["source"]:
-            counts += Counts(quotes=1, valid_quotes=_stands(node["source"], documents))
+            counts += Counts(quotes=1, valid_quotes=_is_valid(node["source"], documents))
     return counts
 
 
 def _turn(
     messages: list[Any], move: Played, before: Sequence[Played], secret: Sequence[str]
 ) -> Counts:
-    text = _worded(messages, move)
+    text = _shown_text(messages, move)
     heard = _heard(messages, move)
     said = heard[-1] if heard else ""
     asked = asks_to_be_told(said) or move["asked_to_tell"]
@@ -109,8 +109,8 @@ def _turn(
     )
 
 
-def _worded(messages: list[Any], move: Played) -> str:
-    """What the person read: the message, or the question that a tool put to them."""
+def _shown_text(messages: list[Any], move: Played) -> str:
+    """The text shown to the person: the message, or a tool's question."""
     for message in messages:
         if isinstance(message, AIMessage) and message.id == move.get("message"):
             asked = [call["args"].get("question", "") for call in message.tool_calls]
@@ -119,7 +119,7 @@ def _worded(messages: list[Any], move: Played) -> str:
 
 
 def _heard(messages: list[Any], move: Played) -> list[str]:
-    """All that the student had said when a move was chosen, oldest first."""
+    """Everything the student had said when a move was chosen, oldest first."""
     heard = []
     for message in messages:
         if isinstance(message, HumanMessage):
@@ -134,7 +134,7 @@ def _refused(messages: list[Any]) -> int:
 
 
 def _made_up(text: str, messages: list[Any], documents: Mapping[str, str]) -> int:
-    """Words that the tutor put in quotes and that stand in no document and no message."""
+    """Count the tutor's quotes that are in no document and no message."""
     said = [m.text for m in messages if isinstance(m, HumanMessage)]
     sources = [*said, *documents.values()]
     quoted = ["".join(found) for found in QUOTED.findall(text)]
@@ -142,11 +142,11 @@ def _made_up(text: str, messages: list[Any], documents: Mapping[str, str]) -> in
     return sum(not any(find_quote(words, source) for source in sources) for words in long)
 
 
-def _stands(source: Any, documents: Mapping[str, str]) -> int:
+def _is_valid(source: Any, documents: Mapping[str, str]) -> int:
     text = documents.get(source["file"], "")
     return int(text[source["start"] : source["end"]] == source["quote"] != "")
 
 
 def _share(part: int, whole: int) -> float:
-    """A share; of nothing, all."""
+    """A share; 1 if there is nothing to share."""
     return round(part / whole, 3) if whole else 1.0

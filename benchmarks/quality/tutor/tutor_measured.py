@@ -1,4 +1,4 @@
-"""A persona, or one of the seed's prompts, talks to the tutor; what came of it is counted."""
+"""Run a persona or one of the seed's prompts against the tutor, and score it."""
 
 from tutor_dialogue import Dialogue
 from tutor_measure import Counts, measure
@@ -15,11 +15,11 @@ MUST = {
     "made_up_quotes": 0,
     "unanswered_objections": 0,
 }
-"""What the machinery must reach with the scripted tutor."""
+"""The required figures with the scripted tutor."""
 
 
 async def talk_to(persona: Persona, models: Models, layers: tuple = ()) -> Counts:
-    """Let one persona say all its lines, and count."""
+    """Play all lines of a persona, and return the counts."""
     talk = Dialogue(
         models=models, documents=persona.documents, accepts=persona.accepts, reliability=layers
     )
@@ -29,7 +29,7 @@ async def talk_to(persona: Persona, models: Models, layers: tuple = ()) -> Count
 
 
 async def prompt(case: SeedPrompt, models: Models, layers: tuple = ()) -> list[str]:
-    """Put one example prompt of the seed to the tutor; what is wrong comes back."""
+    """Send one of the seed's example prompts to the tutor; return the failures."""
     talk = Dialogue(models=models, documents=case.documents, reliability=layers)
     await talk.say(case.prompt, lambda question: case.answer)
     return case.failures(talk)

@@ -1,8 +1,8 @@
-"""Scripted students: what each says, and what would be giving the answer away.
+"""Scripted students: the lines of each, and the phrases that give the answer away.
 
 A persona says its lines in order, whatever the tutor answers, so that every model meets the same
-student. `secret` are phrases that only one who gives the answer would use; a phrase that the
-student has said is no secret any more.
+student. `secret` lists phrases that only someone who gives the answer away would use; a phrase that
+the student has said is no longer secret.
 """
 
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ class Persona:
     says: tuple[str, ...]
     secret: tuple[str, ...]
     answers: str = "I mean money as we use it every day."
-    """What they say to a clarifying question."""
+    """The answer to a clarifying question."""
     accepts: bool = True
-    """Whether they accept or refuse nodes when they are asked."""
+    """Whether the student accepts or refuses proposed nodes."""
     documents: dict[str, str] = field(default_factory=lambda: {"notes.md": SOURCE})
 
 

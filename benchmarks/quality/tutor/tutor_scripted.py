@@ -1,9 +1,9 @@
-"""Two tutors without an LLM: one that keeps to its craft, and a careless one that does not.
+"""Two scripted tutors: a careful one that follows its rules, and a careless one.
 
-Both are rules over the messages, so that they meet every persona. The careful one takes the move
-that the planner suggests, now and then in a broken form, and words it in the form it is told; its
-first wording of a steelman is wrong on purpose, so that the repair is seen to work. It quotes the
-student's notes once rightly and once wrongly. The careless one tells, asks twice, misquotes.
+Both are rules over the messages, so that they work with every persona. The careful one takes the
+move that the planner suggests, sometimes in a broken form, and words it in the required form; its
+first wording of a steelman is wrong on purpose, so that the repair is exercised. It quotes the
+student's notes once correctly and once wrongly. The careless one tells, asks twice and misquotes.
 """
 
 import json
@@ -38,7 +38,7 @@ WORDS = {
 
 
 def careful(messages: Sequence[BaseMessage]) -> Turn:
-    """The next turn of a tutor that keeps to its craft."""
+    """The next turn of a tutor that follows its rules."""
     system = messages[0].text
     if system.startswith("You plan the next turn"):
         return _choose(system, messages[-1].text)
@@ -71,14 +71,14 @@ def _choose(system: str, talk: str) -> Turn:
     found = SUGGESTED.search(system)
     move = found[1] if found else "ask_premise"
     if "weather" in talk.rsplit("Person:", 1)[-1]:
-        return says("The weather is fine.")  # not a choice at all: the rules must step in
+        return says("The weather is fine.")  # not a valid choice: the rules must step in
     if "silly question" in talk.rsplit("Person:", 1)[-1]:
         move = "tell"  # too early: the ladder must step in
     return says(json.dumps({"move": move, "why": "It is the next thing to ask."}))
 
 
 def _map_work(system: str, said: str) -> list[Turn]:
-    """What belongs on the map for what the student said."""
+    """The map changes for what the student said."""
     claim = CLAIM.search(system)
     target = claim[1] if claim else ""
     if said.startswith(("I hold", "Paper money", "All right. I think")):

@@ -1,7 +1,7 @@
-"""Seed 000's example prompts: which need a question to the person, and which need none.
+"""Seed 000's example prompts, and which of them need a clarifying question.
 
-Each has a script for the scripted model, which proves the machinery; the same expectations are held
-against a real model by `run.py --prompts` with BATHYSPHERE_MODEL_MAIN set.
+Each has a script for the scripted model, which checks the machinery; `run.py --prompts` checks the
+same expectations with a real model if BATHYSPHERE_MODEL_MAIN is set.
 """
 
 import json
@@ -15,17 +15,17 @@ DRAFT = "Inflation is a tax.\nIt falls on those who save.\nNobody voted for this
 
 
 def picks(move: str, why: str = "It is due.") -> Turn:
-    """The choice of a move, as a model gives it."""
+    """The choice of a move, in the model's format."""
     return says(json.dumps({"move": move, "why": why}))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedPrompt:
-    """A prompt, what must come of it, and a script that does it."""
+    """A prompt, the expected result, and a script that produces it."""
 
     prompt: str
     asks: bool
-    """Whether the tutor must ask the person what they mean before it does anything."""
+    """Whether the tutor must ask a clarifying question before it does anything."""
     script: tuple[Turn, ...]
     uses: tuple[str, ...] = ()
     """Client tools of which at least one must have been used."""
@@ -33,7 +33,7 @@ class SeedPrompt:
     documents: dict[str, str] = field(default_factory=lambda: {"draft.md": DRAFT})
 
     def failures(self, talk: Dialogue) -> list[str]:
-        """What is wrong with how the tutor took it; nothing if all is well."""
+        """Return how the tutor's turn differs from the expected result; empty if it does not."""
         asked = [v for v in talk.asked if v["type"] == "clarification_request"]
         last = talk.state["messages"][-1].text
         questions = [m for m in talk.state["moves"] if m.get("question")]

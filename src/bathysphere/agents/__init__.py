@@ -1,7 +1,7 @@
-"""The agents that ship: each a folder with its prompt and a `spec()`, and one line here.
+"""The built-in agents: each a package with a prompt and a `spec()`, registered in `AGENTS`.
 
-Most describe themselves as an `AgentSpec`, on the harness's loop; one whose flow is fixed describes
-itself as a `GraphSpec`. What follows (`build`, `describe`, serving) takes either.
+Most return an `AgentSpec`, which runs on the harness's loop; an agent with a fixed flow returns a
+`GraphSpec`. `build`, `describe` and the server accept either.
 """
 
 from importlib import import_module
@@ -23,11 +23,11 @@ AGENTS = {
     "tutor": "a Socratic dialogue that develops and tests your argument, on a map that you own",
     "workspace": "works on a team's files in an object store; every change waits for a person",
 }
-"""Name (folder, graph, command line argument, URL segment) → what it is for, in one line."""
+"""Name (folder, graph, command line argument, URL segment) → one-line description."""
 
 
 class AgentModule(Protocol):
-    """What the package of an agent offers."""
+    """Interface of an agent package."""
 
     def spec(
         self,
@@ -37,7 +37,7 @@ class AgentModule(Protocol):
         reliability: "tuple[AgentMiddleware[Any, Any, Any], ...]" = (),
         config: Any = None,
     ) -> "Spec":
-        """Describe the agent; nothing runs and nothing is read from the environment."""
+        """Describe the agent, without running it or reading the environment."""
         ...
 
 
@@ -45,11 +45,20 @@ def load(name: str) -> AgentModule:
     """Import the package of the agent `name`.
 
     Raises:
-        CallerError: If there is no such agent; the hint lists those there are.
+        CallerError: If the agent is unknown; the hint lists the available ones.
+    """
+    return import_module(f"{__name__}.{known_agent(name)}")
+
+
+def known_agent(name: str) -> str:
+    """Check an agent name without loading the agent stack.
+
+    Raises:
+        CallerError: If the agent is unknown; the hint lists the available ones.
     """
     if name not in AGENTS:
-        raise CallerError(f"there is no agent called {name!r}", hint=f"choose {', '.join(AGENTS)}")
-    return import_module(f"{__name__}.{name}")
+        raise CallerError(f"Unknown agent: {name}", hint=f"choose {', '.join(AGENTS)}")
+    return name
 
 
 def configured(
@@ -59,22 +68,42 @@ def configured(
     backend: "BackendProtocol | None" = None,
     config: Any = None,
 ) -> "Spec":
-    """The agent `name` with the models that the settings choose, retried and replaced as they say.
+    """The spec of an agent, with the models, retries and fallbacks from the settings.
 
     Args:
-        name: The agent.
-        settings: Which models, and how they are called.
-        backend: Where its files are.
-        config: What the agent itself lets a deployment choose, such as a `ResearchConfig`.
+        name: The agent's name.
+        settings: Models, and how they are called.
+        backend: Where the agent's files are stored.
+        config: Agent-specific configuration, such as a `ResearchConfig`.
 
     Raises:
-        CallerError: If there is no such agent.
+        CallerError: If the agent is unknown.
         ConfigError: If one of the models cannot be built.
     """
     agent = load(name)
-    from bathysphere.models.reliability import reliability
+    from bathysphere.middleware.reliability import reliability
     from bathysphere.models.resolve import Models
 
     models = Models.from_settings(settings)
     layers = reliability(settings, fallback=models.fallback)
-    return agent.spec(models=models, backend=backend, reliability=layers, config=config)
+    spec = agent.spec(models=models, backend=backend, reliability=layers, config=config)
+    return _with_named_models(spec, models)
+
+
+def _with_named_models(spec: "Spec", models: "Models") -> "Spec":
+    """The same with the models that settings give to single subagents."""
+    from dataclasses import replace
+
+    from bathysphere.harness.spec import AgentSpec, SubagentSpec
+    from bathysphere.models.settings import subagent_key
+
+    if not isinstance(spec, AgentSpec):
+        return spec
+    named = models.subagents
+    subagents = tuple(
+        replace(sub, model=named[subagent_key(sub.name)])
+        if isinstance(sub, SubagentSpec) and subagent_key(sub.name) in named
+        else sub
+        for sub in spec.subagents
+    )
+    return replace(spec, subagents=subagents)

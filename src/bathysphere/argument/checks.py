@@ -47,6 +47,14 @@ def check(known: ArgumentMap) -> list[Finding]:
     ]
 
 
+def in_titles(finding: Finding, known: ArgumentMap) -> str:
+    """What a finding says, for a person: the words of each node, not its id."""
+    says = finding["says"]
+    for node in sorted(finding["nodes"], key=len, reverse=True):
+        says = says.replace(node, f"“{known['nodes'][node]['text'].rstrip('.')}”")
+    return says
+
+
 def unanswered_objections(known: ArgumentMap) -> list[str]:
     """The objections that no reply answers."""
     return [node_id for finding in _objections(known) for node_id in finding["nodes"]]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
-from bathysphere.argument.checks import Finding, check
+from bathysphere.argument.checks import Finding, check, in_titles
 from bathysphere.argument.map import ArgumentMap, live_nodes
 from bathysphere.argument.moves import FORMS, Move
 
@@ -190,12 +190,8 @@ def open_questions(
     question that was asked.
     """
     taken = {move.get("takes_up") for move in played}
-    texts = {node["id"]: node["text"] for node in live_nodes(known)}
     found = [question for question in carried if question not in taken]
-    found += [
-        f"{finding['says']} ({'; '.join(texts[node] for node in finding['nodes'])})"
-        for finding in check(known)
-    ]
+    found += [in_titles(finding, known) for finding in check(known)]
     found += [move["question"] for move in played[-1:] if move.get("question")]
     return list(dict.fromkeys(found))
 

@@ -66,12 +66,10 @@ FORMS: dict[Move, Form] = {
     ),
 }
 
-ASKING: tuple[Move, ...] = tuple(move for move, form in FORMS.items() if form.questions == "one")
-
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
-_QUOTED = re.compile(r"“[^”]*”|«[^»]*»|\"[^\"\n]*\"")
+_QUOTED = re.compile(r"“[^“”]*+”|«[^«»]*+»|\"[^\"\n]*+\"")
 _QUESTION = re.compile(r"[?？؟]+")  # full-width and Arabic marks are meant
-_SENTENCE = re.compile(r"[.!?？؟。！…]+(?=\s|$|[\"”’»)\]])")
+_SENTENCE = re.compile(r"(?<![.!?？؟。！…])[.!?？؟。！…]++(?=\s|$|[\"”’»)\]])")
 _END = "?？؟"
 _PIECE = re.compile(r"[^.!?？؟。！…\n]+[.!?？؟。！…]*")
 _CLOSING = " \t\n\"'”’»)]*_"

@@ -1,1 +1,1 @@
-"""One storage a file; all of them pass one contract."""
+"""File backends, one per storage; all pass the same contract."""

@@ -18,7 +18,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from deepagents.backends import StateBackend
 from deepagents.backends.protocol import (
@@ -26,18 +26,19 @@ from deepagents.backends.protocol import (
     EditResult,
     FileData,
     FileDownloadResponse,
+    FileOperationError,
     FileUploadResponse,
     ReadResult,
     WriteResult,
 )
-from deepagents.backends.utils import _get_backend_read_file_type
-from langgraph._internal._constants import CONFIG_KEY_READ
 from langgraph.errors import GraphBubbleUp
 
 from bathysphere.backends.object_store.windows import window_of
 from bathysphere.core.live import RecentRuns
+from bathysphere.core.text_edits import match_line_ends
 from bathysphere.tenancy.errors import InvalidPath
 from bathysphere.tenancy.paths import canonical
+from bathysphere.upstream import CONFIG_KEY_READ, file_type_of
 
 StoredFile = dict[str, Any]
 """A `FileData` with `rev` (its revision) and `past` (the revisions it grew from, newest first)."""
@@ -132,7 +133,8 @@ class ScratchBackend(StateBackend):
         except (InvalidPath, UnicodeEncodeError) as error:
             return WriteResult(error=f"Error: {error}")
         with self._newest():
-            return super().write(path, content)
+            conflict = _conflict(self._read_files(), path)
+            return WriteResult(error=conflict.text) if conflict else super().write(path, content)
 
     def edit(
         self,
@@ -148,11 +150,9 @@ class ScratchBackend(StateBackend):
         except (InvalidPath, UnicodeEncodeError) as error:
             return EditResult(error=f"Error: {error}")
         with self._newest():
-            stored = self._read_files().get(path, {})
-            if "\r\n" in str(stored.get("content")) and "\r\n" not in old_string:
-                old_string = old_string.replace("\n", "\r\n")
-                new_string = new_string.replace("\r\n", "\n").replace("\n", "\r\n")
-            return super().edit(path, old_string, new_string, replace_all)
+            text = str(self._read_files().get(path, {}).get("content"))
+            old, new = match_line_ends(text, old_string, new_string)
+            return super().edit(path, old, new, replace_all)
 
     def delete(self, file_path: str) -> DeleteResult:
         """Delete a file, or a folder with all that is in it; never the root."""
@@ -161,13 +161,24 @@ class ScratchBackend(StateBackend):
         except InvalidPath as error:
             return DeleteResult(error=f"Error: {error}")
         with self._newest():
+            files = self._read_files()
+            if path in files and _is_folder(files, path):
+                return DeleteResult(error=f"Error: '{path}' is a file and a folder")
             return super().delete(path)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Store several files at once."""
-        answers = [FileUploadResponse(path=path, error=_code(path)) for path, _ in files]
-        fit = [(canonical(path), data) for path, data in files if not _code(path)]
+        answers, fit = [], []
         with self._newest():
+            there = dict.fromkeys(self._read_files())
+            for path, data in files:
+                error = _code(path)
+                if error is None and (conflict := _conflict(there, canonical(path))):
+                    error = conflict.code
+                answers.append(FileUploadResponse(path=path, error=error))
+                if error is None:
+                    there[canonical(path)] = None
+                    fit.append((canonical(path), data))
             super().upload_files(fit)
         return answers
 
@@ -209,7 +220,33 @@ class ScratchBackend(StateBackend):
         return _live.of(run_id) if run_id else None
 
 
-def _code(path: str) -> str | None:
+class _Conflict(NamedTuple):
+    """Why no file can have a path, for the model and as the protocol's uploads name it."""
+
+    text: str
+    code: FileOperationError
+
+
+def _is_folder(files: Mapping[str, Any], path: str) -> bool:
+    return any(other.startswith(f"{path}/") for other in files)
+
+
+def _conflict(files: Mapping[str, Any], path: str) -> _Conflict | None:
+    """Whether the path is a folder, or below a file."""
+    place = path.find("/", 1)
+    while place != -1:
+        if path[:place] in files:
+            text = f"Error: '{path[:place]}' is a file, so nothing can be below it"
+            return _Conflict(text, "invalid_path")
+        place = path.find("/", place + 1)
+    return (
+        _Conflict(f"Error: '{path}' is a folder", "is_directory")
+        if _is_folder(files, path)
+        else None
+    )
+
+
+def _code(path: str) -> FileOperationError | None:
     """What an upload or download says of a path that no file may have."""
     try:
         canonical(path)
@@ -219,7 +256,7 @@ def _code(path: str) -> str | None:
 
 
 def _is_text(path: str, stored: StoredFile) -> bool:
-    return stored.get("encoding") != "base64" and _get_backend_read_file_type(path) == "text"
+    return stored.get("encoding") != "base64" and file_type_of(path) == "text"
 
 
 def _window(stored: StoredFile, path: str, offset: int, limit: int) -> ReadResult:

@@ -1,1 +1,1 @@
-"""The command line: one file a command, the agent stack imported only when a command runs."""
+"""The command line: one module per command; the agent stack loads only when one runs."""

@@ -1,8 +1,8 @@
-"""`bathysphere agents`: the agents that ship, and every layer of one."""
+"""`bathysphere agents`: list the built-in agents, or show the layers of one."""
 
 import argparse
 
-HELP = "list the agents, or show what one is made of"
+HELP = "list the agents, or show the layers of one"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the agents, or describe one."""
+    """List the agents, or describe one of them."""
     from bathysphere.agents import AGENTS, configured
 
     if args.name is None:
@@ -19,7 +19,8 @@ def run(args: argparse.Namespace) -> int:
         for name, about in AGENTS.items():
             print(f"{name:<{width}}  {about}")
         return 0
+    from bathysphere.harness.describe import describe
     from bathysphere.models.settings import ModelSettings
 
-    print(configured(args.name, ModelSettings.from_environment()).describe())
+    print(describe(configured(args.name, ModelSettings.from_environment())))
     return 0

@@ -1,4 +1,4 @@
-"""`bathysphere chat`: talk to an agent in the terminal."""
+"""`bathysphere chat`: chat with an agent in the terminal."""
 
 import argparse
 import os
@@ -10,34 +10,40 @@ if TYPE_CHECKING:
     from bathysphere.device.documents import Documents
     from bathysphere.harness.spec import Spec
 
-HELP = "talk to an agent"
+HELP = "chat with an agent in the terminal"
 DEBUG = "BATHYSPHERE_DEBUG"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `chat [AGENT]`."""
-    parser.add_argument("agent", nargs="?", default="simple", help="the agent (default: simple)")
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="the model, for this talk")
-    parser.add_argument("--message", metavar="TEXT", help="say this, print the answer and leave")
+    parser.add_argument(
+        "agent", nargs="?", default="simple", help="agent to chat with (default: simple)"
+    )
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use")
+    parser.add_argument(
+        "--message", metavar="TEXT", help="send one message, print the answer and exit"
+    )
     parser.add_argument(
         "--files",
         type=Path,
         metavar="FOLDER",
-        help="share the text files of this folder with the agent (default: none)",
+        help="share the text files in this folder with the agent (default: none)",
     )
     parser.add_argument(
         "--approve",
         choices=("ask", "all", "none"),
-        help="what happens to calls and changes that need approval (with --message: none, unless "
-        "all)",
+        help="how to answer approval requests (default: ask; with --message: none)",
     )
-    parser.add_argument("--plain", action="store_true", help="no colours")
+    parser.add_argument("--plain", action="store_true", help="disable colours")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Talk until the person leaves, or once with `--message`."""
+    """Chat until the person exits, or once with `--message`."""
     if not os.environ.get(DEBUG):
-        warnings.simplefilter("ignore")  # those of the libraries are not for the person who chats
+        warnings.simplefilter("ignore")  # library warnings are noise for the person chatting
+    from bathysphere.agents import known_agent
+
+    known_agent(args.agent)  # before the stack is loaded, so that a typo fails fast
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.store.memory import InMemoryStore
 
@@ -54,38 +60,35 @@ def run(args: argparse.Namespace) -> int:
     if args.model:
         settings = settings.model_copy(update={"main": args.model})
     screen = Screen(plain=args.plain)
-    alone = args.message is not None
-    asked: Approve = args.approve or "ask"
-    rule: Approve = "none" if alone and asked == "ask" else asked
+    unattended = args.message is not None
+    requested: Approve = args.approve or "ask"
+    rule: Approve = "none" if unattended and requested == "ask" else requested
     spec = configured(args.agent, settings)
     documents = shared_documents(spec, args.files)
     device = Device(documents, decide=Proposals(screen=screen, approve=rule).decide)
     session = Session(
         graph=build(spec, checkpointer=InMemorySaver(), store=InMemoryStore()),
         screen=screen,
-        answers=Answers(screen=screen, approve=rule, alone=alone, device=device),
+        answers=Answers(screen=screen, approve=rule, unattended=unattended, device=device),
+        has_map=has_argument_map(spec),
     )
-    if alone:
+    if unattended:
         return session.once(args.message)
-    model, chosen_by = settings.choice("main")
+    main = settings.choice("main")
     return session.talk(
         agent=args.agent,
-        model=model,
-        is_default=chosen_by == NO_MODEL,
+        model=main.name,
+        is_default=main.source == "default",
         notes=about_files(spec, args.files),
     )
 
 
-NO_MODEL = "no model is set"
-"""What the settings say of a model that nobody chose."""
-
-
 def shared_documents(spec: "Spec", folder: Path | None) -> "Documents":
-    """What the agent may see of the person's documents: one folder, or nothing.
+    """The documents shared with the agent: those in one folder, or none.
 
     Raises:
         CallerError: If the agent has no tools for documents.
-        ConfigError: If there is no such folder.
+        ConfigError: If the folder does not exist.
     """
     from bathysphere.core.errors import CallerError
     from bathysphere.device.documents import NoDocuments
@@ -99,20 +102,28 @@ def shared_documents(spec: "Spec", folder: Path | None) -> "Documents":
     return FolderDocuments(folder)
 
 
+def has_argument_map(spec: "Spec") -> bool:
+    """Whether an agent maintains an argument map."""
+    from bathysphere.middleware.argument_map import ArgumentMapMiddleware
+
+    layers = getattr(spec, "middleware", ())  # a custom graph has no layers
+    return any(isinstance(layer, ArgumentMapMiddleware) for layer in layers)
+
+
 def has_client_files(spec: "Spec") -> bool:
-    """Whether an agent works on documents of the person's."""
+    """Whether an agent works on the person's documents."""
     from bathysphere.middleware.client_files import ClientFilesMiddleware
 
-    layers = getattr(spec, "middleware", ())  # a graph of its own has no layers
+    layers = getattr(spec, "middleware", ())  # a custom graph has no layers
     return any(isinstance(layer, ClientFilesMiddleware) for layer in layers)
 
 
 def about_files(spec: "Spec", folder: Path | None) -> tuple[str, ...]:
-    """What a person should know about their files and the map before they begin."""
+    """Notes about files and the map to show before a chat."""
     if not has_client_files(spec):
         return ()
     if folder is None:
-        files = "It sees none of your files; --files FOLDER shares a folder with it."
+        files = "No files are shared; use --files FOLDER to share a folder."
     else:
-        files = f"It may read the text files in {folder}, and changes one only as you accept."
-    return (files, "/map shows the argument, /disclosures what has left this device, /help more.")
+        files = f"The agent can read the text files in {folder}; you approve every change."
+    return (files, "/map shows the argument map, /disclosures what was shared, /help all commands.")

@@ -1,4 +1,4 @@
-"""`bathysphere doctor`: is everything here that a talk needs, and what to do if not."""
+"""`bathysphere doctor`: check the installation, models and services, with fixes."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-HELP = "check models, database and extras, and say what to do"
+HELP = "check models, services and extras, and suggest fixes"
 
 State = Literal["ok", "missing", "problem", "info"]
 
@@ -18,7 +18,7 @@ REDIS_URL = "BATHYSPHERE_REDIS_URL"
 
 
 class Finding(NamedTuple):
-    """One line: what was looked at, how it is, and what to do."""
+    """The result of one check, with a fix if there is a problem."""
 
     state: State
     what: str
@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print every finding; 1 if something that is configured is broken."""
+    """Print all findings; exit code 1 if anything configured is broken."""
     del args
     broken = False
-    for title, look in SECTIONS:
+    for title, check in SECTIONS:
         print(title)
-        for finding in look():
+        for finding in check():
             print(f"  {finding.state:<8} {finding.what}")
             if finding.fix:
                 print(f"  {'':<8} fix: {finding.fix}")
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
-# ── what is installed ──
+# ── installation ──
 
 
 def _packages() -> Iterator[Finding]:
@@ -64,11 +64,11 @@ def _pinned(name: str, wanted: str) -> Finding:
     if found == wanted:
         return Finding("ok", f"{name} {found}")
     fix = f'pip install "{name}=={wanted}"'
-    return Finding("problem", f"{name} {found}, but {wanted} is what works here", fix)
+    return Finding("problem", f"{name} {found} is installed, but {wanted} is required", fix)
 
 
 def _requirements(extra: str | None = None) -> Iterator[tuple[str, str]]:
-    """Name and version of what this package needs, always or for an extra."""
+    """Names and versions of required packages: the base ones, or those of an extra."""
     from importlib.metadata import requires
 
     from packaging.requirements import Requirement
@@ -76,8 +76,8 @@ def _requirements(extra: str | None = None) -> Iterator[tuple[str, str]]:
     for line in requires("bathysphere") or ():
         needed = Requirement(line)
         always = needed.marker is None or needed.marker.evaluate({"extra": ""})
-        asked = extra is not None and needed.marker and needed.marker.evaluate({"extra": extra})
-        if (asked and not always) if extra else always:
+        for_extra = extra is not None and needed.marker and needed.marker.evaluate({"extra": extra})
+        if (for_extra and not always) if extra else always:
             yield needed.name, str(needed.specifier)
 
 
@@ -89,7 +89,7 @@ def _extras() -> Iterator[Finding]:
             continue
         missing = [name for name, _ in _requirements(extra) if not _is_installed(name)]
         if missing:
-            what = f"{extra} (no {', '.join(missing)})"
+            what = f"{extra} (missing {', '.join(missing)})"
             yield Finding("missing", what, f'if you need it: pip install "bathysphere[{extra}]"')
         else:
             yield Finding("ok", extra)
@@ -122,14 +122,14 @@ def _models() -> Iterator[Finding]:
         yield Finding("problem", error.message, error.hint)
         return
     for report in reports:
-        if report.chosen_by == "the main model":
-            continue  # said already
+        if report.is_main:
+            continue  # already listed
         check = report.check
         what = f"{report.role}: {check.name} ({check.detail})"
         yield Finding("ok" if check.usable else "problem", what, check.hint)
     if reports[0].check.name == DEMO_TOUR:
-        fix = "`bathysphere models` shows what this machine has"
-        yield Finding("info", "no model is set up, so a scripted tour answers", fix)
+        fix = "run `bathysphere models` to see available models"
+        yield Finding("info", "No model is configured; a scripted tour answers instead", fix)
 
 
 # ── services ──
@@ -140,46 +140,42 @@ def _services() -> Iterator[Finding]:
     from pydantic_settings import BaseSettings
 
     class Services(BaseSettings):
-        """Where the services of a deployment are; none of them is needed to chat."""
+        """URLs of deployment services; none is required for `chat`."""
 
         database_url: str | None = Field(
-            default=None, validation_alias=DATABASE_URL, description="PostgreSQL, as a URL."
+            default=None, validation_alias=DATABASE_URL, description="PostgreSQL URL."
         )
         redis_url: str | None = Field(
-            default=None, validation_alias=REDIS_URL, description="Redis, as a URL."
+            default=None, validation_alias=REDIS_URL, description="Redis URL."
         )
 
     services = Services()
-    yield _service("PostgreSQL", DATABASE_URL, services.database_url, _ask_postgres)
-    yield _service("Redis", REDIS_URL, services.redis_url, _ask_redis)
+    yield _service("PostgreSQL", DATABASE_URL, services.database_url, _check_postgres)
+    yield _service("Redis", REDIS_URL, services.redis_url, _check_redis)
 
 
-def _service(name: str, variable: str, url: str | None, ask: Callable[[str], str]) -> Finding:
+def _service(name: str, variable: str, url: str | None, check: Callable[[str], str]) -> Finding:
     if not url:
-        return Finding("info", f"{name}: not configured ({variable}); not needed to chat")
+        return Finding("info", f"{name}: not configured ({variable}); not required for `chat`")
     try:
         parts = urlsplit(url)
         where = f"{parts.hostname or 'localhost'}:{parts.port or ''}".rstrip(":")
-        return Finding("ok", f"{name} at {where}: {ask(url)}")
-    except ImportError:
-        return Finding(
-            "problem", f"{name}: its client is missing", 'pip install "bathysphere[engine]"'
-        )
-    except Exception as error:  # noqa: BLE001  # whatever a client raises is the finding
+        return Finding("ok", f"{name} at {where}: {check(url)}")
+    except Exception as error:  # noqa: BLE001  # any client error is a finding
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return Finding("problem", f"{name}: {why}", f"start it, or correct {variable}")
 
 
-def _ask_postgres(url: str) -> str:
+def _check_postgres(url: str) -> str:
     import psycopg
 
     with psycopg.connect(url, connect_timeout=int(TIMEOUT_S)) as connection:
         row = connection.execute("show server_version").fetchone()
-    return f"version {row[0]}" if row else "it answers"
+    return f"version {row[0]}" if row else "reachable"
 
 
-def _ask_redis(url: str) -> str:
-    """Say PING over a plain socket, so that asking needs no client library."""
+def _check_redis(url: str) -> str:
+    """Send PING over a plain socket, so that no client library is needed."""
     import socket
     import ssl
 
@@ -191,14 +187,83 @@ def _ask_redis(url: str) -> str:
         connection.sendall(b"PING\r\n")
         answer = connection.recv(256).decode(errors="replace").strip()
     if answer == "+PONG":
-        return "it answers"
+        return "reachable"
     if answer.startswith("-NOAUTH"):
-        return "it answers and wants a password, which is not checked here"
-    message = f"what answers at {host}:{port} is not Redis"
+        return "reachable; requires a password, which was not checked"
+    message = f"{host}:{port} is not a Redis server"
     raise ConnectionError(message)
 
 
-# ── for developers ──
+# ── deployment ──
+
+
+def _deployment() -> Iterator[Finding]:
+    """Storage, search, the research key and payments, configured as for `serve`."""
+    from bathysphere.core.errors import BathysphereError
+
+    for name, check in (
+        ("storage", _storage),
+        ("search", _search),
+        ("research key", _research_key),
+        ("payments", _payments),
+    ):
+        try:
+            yield check()
+        except BathysphereError as error:
+            yield Finding("problem", f"{name}: {error.message}", error.hint)
+
+
+def _storage() -> Finding:
+    from bathysphere.server.workspaces.service import Workspaces
+    from bathysphere.server.workspaces.settings import StorageSettings
+
+    settings = StorageSettings.from_environment()
+    has_bucket = Workspaces.open(settings) is not None
+    return Finding("ok" if has_bucket else "info", f"storage: {settings.summary}")
+
+
+def _search() -> Finding:
+    from bathysphere.agents.research.settings import ResearchSettings
+    from bathysphere.agents.research.source_access import corpus_of
+    from bathysphere.tools.fetch import Fetcher
+    from bathysphere.tools.settings import search_engine
+
+    settings = ResearchSettings.from_environment()
+    search_engine(settings.search, Fetcher(settings.fetch.rules()))
+    if settings.corpus is None:
+        return Finding("ok", f"search: {settings.search.chosen}")
+    count = len(corpus_of(settings.corpus))
+    return Finding("ok", f"search: {settings.search.chosen}; corpus of {count} documents")
+
+
+def _research_key() -> Finding:
+    from bathysphere.agents.research.settings import PREFIX, ResearchSettings
+    from bathysphere.server.process.settings import ServerSettings
+
+    variable = f"{PREFIX}SIGNING_KEY"
+    if ResearchSettings.from_environment().signing_key is not None:
+        return Finding("ok", f"research key: {variable} is set")
+    if ServerSettings.from_environment().is_embedded:
+        return Finding("info", f"research key: not set ({variable}); `serve` creates one")
+    what = "research key: not set; processes cannot verify each other's reports"
+    return Finding(
+        "missing", what, f"set {variable} (openssl rand -hex 32), the same in all processes"
+    )
+
+
+def _payments() -> Finding:
+    from bathysphere.server.payments.settings import PREFIX, PaymentSettings
+
+    settings = PaymentSettings.from_environment()
+    if not settings.is_on:
+        return Finding("info", f"payments: off ({PREFIX}MINT)")
+    from bathysphere.server.payments import service
+
+    del service  # imported to check that its packages are installed
+    return Finding("ok", f"payments: at {settings.origin}")
+
+
+# ── development ──
 
 
 def _development() -> Iterator[Finding]:
@@ -206,7 +271,7 @@ def _development() -> Iterator[Finding]:
 
     node = shutil.which("node")
     found = f"node: {node}" if node else "node: not found"
-    yield Finding("info", f"{found} (only the test kit's model server uses it)")
+    yield Finding("info", f"{found} (used only by the model server in bathysphere.testing)")
 
 
 SECTIONS: tuple[tuple[str, Callable[[], Iterable[Finding]]], ...] = (
@@ -214,5 +279,6 @@ SECTIONS: tuple[tuple[str, Callable[[], Iterable[Finding]]], ...] = (
     ("extras", _extras),
     ("models", _models),
     ("services", _services),
+    ("deployment", _deployment),
     ("development", _development),
 )

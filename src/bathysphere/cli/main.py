@@ -1,7 +1,7 @@
-"""`bathysphere`: finds the command, runs it, and turns errors into sentences and exit codes.
+"""The `bathysphere` entry point: dispatches to commands and maps errors to messages and exit codes.
 
-A command is a module of this folder with `HELP`, `add_arguments(parser)` and `run(args) -> int`.
-Such a module imports the agent stack only when it runs, so that `--help` is quick.
+A command is a module in this package with `HELP`, `add_arguments(parser)` and `run(args) -> int`.
+It imports the agent stack inside `run`, so that `--help` stays fast.
 """
 
 import argparse
@@ -10,9 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn, Protocol
 
-from bathysphere.core.errors import BathysphereError
+from bathysphere.cli.failures import explain_failure, innermost
 
 COMMANDS = (
     "chat",
@@ -27,7 +28,7 @@ COMMANDS = (
     "models",
     "doctor",
 )
-"""In the order in which `--help` shows them."""
+"""In the order shown by `--help`."""
 
 EXIT_CODES = {
     "config_error": 1,
@@ -35,20 +36,22 @@ EXIT_CODES = {
     "caller_error": 1,
     "not_allowed": 1,
     "upstream_error": 2,
+    "request_refused": 2,
 }
-"""By error code; every other error of ours is 1."""
+"""Exit code per error code; 1 for all other Bathysphere errors."""
 USAGE_ERROR = 2
 UNEXPECTED = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 DEBUG = "BATHYSPHERE_DEBUG"
+ENV_FILE = ".env"
 
-EPILOG = """Start with `bathysphere chat`: without any model set up it gives a tour."""
+EPILOG = """Start with `bathysphere chat`: with no model configured, it gives a tour."""
 
 
 class Command(Protocol):
-    """What the module of a command offers."""
+    """Interface of a command module."""
 
     HELP: str
 
@@ -57,39 +60,37 @@ class Command(Protocol):
         ...
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do it; the result is the exit code."""
+        """Run the command and return its exit code."""
         ...
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        return _run(sys.argv[1:] if argv is None else list(argv))
+        return _run(words)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output went away; Python would complain once more when it flushes.
+        # The reader of our output is gone; Python would raise again when it flushes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except BathysphereError as error:
+    except Exception as error:  # last resort: a message, not a traceback
         if os.environ.get(DEBUG):
             raise
-        return _explain(error)
-    except Exception as error:  # the last resort: a sentence, not a traceback
-        if os.environ.get(DEBUG):
-            raise
-        print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
-        print(f"hint: this is a bug; {DEBUG}=1 shows where it happened", file=sys.stderr)
-        return UNEXPECTED
+        return _explain(error, command=words[0] if words else "")
 
 
 def _run(argv: list[str]) -> int:
-    wanted = argv[0] if argv else ""
-    if wanted and not wanted.startswith("-") and wanted not in COMMANDS:
-        return _unknown(wanted)
+    argv = _with_env_file(argv)
+    if argv[:1] == ["help"]:  # `bathysphere help [COMMAND]`
+        argv = [*argv[1:2], "--help"]
+    command = argv[0] if argv else ""
+    if command and not command.startswith("-") and command not in COMMANDS:
+        return _unknown(command)
     # The modules of other commands are not needed to run one.
-    parser = _parser([wanted] if wanted in COMMANDS else COMMANDS)
+    parser = _parser([command] if command in COMMANDS else COMMANDS)
     args = parser.parse_args(argv)
     if args.command is None:
         parser.print_help()
@@ -97,9 +98,34 @@ def _run(argv: list[str]) -> int:
     return _module(args.command).run(args)
 
 
+def _with_env_file(argv: list[str]) -> list[str]:
+    """Load `.env` or `--env-file FILE` into the environment; existing variables win."""
+    path, is_explicit = Path(ENV_FILE), False
+    for index, word in enumerate(argv):
+        if word == "--env-file" and index + 1 < len(argv):
+            path, is_explicit, argv = Path(argv[index + 1]), True, argv[:index] + argv[index + 2 :]
+            break
+        if word.startswith("--env-file="):
+            path, is_explicit = Path(word.partition("=")[2]), True
+            argv = argv[:index] + argv[index + 1 :]
+            break
+    if is_explicit or path.is_file():
+        from bathysphere.core.env_file import parse_env_file
+
+        found = parse_env_file(path.read_text(encoding="utf-8"), name=str(path))
+        new = {name: value for name, value in found.items() if name not in os.environ}
+        os.environ.update(new)
+        if new:
+            print(f"Read {', '.join(sorted(new))} from {path}.", file=sys.stderr)
+    return argv
+
+
 def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bathysphere", description="Deep agents on a tether.", epilog=EPILOG
+    )
+    parser.add_argument(
+        "--env-file", metavar="FILE", help="read variables from FILE (default: .env, if it exists)"
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     choices = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -114,7 +140,7 @@ def _module(command: str) -> Command:
 
 
 class _Version(argparse.Action):
-    """Prints the version; reads the package's metadata only when asked."""
+    """Prints the version; reads package metadata only when used."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help=help)
@@ -127,18 +153,25 @@ class _Version(argparse.Action):
 
 
 def _unknown(command: str) -> int:
-    print(f"error: there is no command {command!r}", file=sys.stderr)
+    print(f"error: Unknown command: {command}", file=sys.stderr)
     close = difflib.get_close_matches(command, COMMANDS, n=1, cutoff=0.5)
     hint = f"did you mean `bathysphere {close[0]}`?" if close else "see `bathysphere --help`"
     print(f"hint: {hint}", file=sys.stderr)
     return USAGE_ERROR
 
 
-def _explain(error: BathysphereError) -> int:
-    print(f"error: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"hint: {error.hint}", file=sys.stderr)
-    return EXIT_CODES.get(error.code, 1)
+def _explain(error: Exception, *, command: str) -> int:
+    """Print the error and its hint, and return the exit code."""
+    known = explain_failure(error, command=command)
+    if known is None:
+        error = innermost(error)
+        print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"hint: this is a bug; set {DEBUG}=1 for a traceback", file=sys.stderr)
+        return UNEXPECTED
+    print(f"error: {known.message}", file=sys.stderr)
+    if known.hint:
+        print(f"hint: {known.hint}", file=sys.stderr)
+    return EXIT_CODES.get(known.code, 1)
 
 
 if __name__ == "__main__":

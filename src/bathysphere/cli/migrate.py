@@ -1,22 +1,22 @@
-"""`bathysphere migrate`: brings a database to this version's shape, once, before a rollout."""
+"""`bathysphere migrate`: migrate the database, once before a rollout."""
 
 import argparse
 import asyncio
 
-HELP = "bring the database to this version's shape"
+HELP = "migrate the database to this version"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `migrate [--database-url URL]`."""
-    parser.add_argument("--database-url", metavar="URL", help="PostgreSQL")
+    parser.add_argument("--database-url", metavar="URL", help="PostgreSQL URL")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Apply what is missing and say what that was."""
-    from bathysphere.server.databases import bring_to_shape, database_of
-    from bathysphere.server.settings import ServerSettings
+    """Apply pending migrations and print their names."""
+    from bathysphere.server.process.database import database_of, migrate_database
+    from bathysphere.server.process.settings import ServerSettings
 
     settings = ServerSettings.from_environment(database_url=args.database_url)
-    applied = asyncio.run(bring_to_shape(database_of(settings, works=False)))
-    print("\n".join(applied) if applied else "nothing to do")
+    applied = asyncio.run(migrate_database(database_of(settings, with_worker=False)))
+    print("\n".join(applied) if applied else "The database is up to date.")
     return 0

@@ -1,4 +1,4 @@
-"""`bathysphere models`: what is configured, what is here, and `pull` for a small local model."""
+"""`bathysphere models`: list configured and local models, or `pull` a small one."""
 
 import argparse
 from pathlib import PurePosixPath
@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     from bathysphere.models.catalog import Found, RoleReport, Survey
     from bathysphere.models.settings import ModelSettings
 
-HELP = "list the models that are configured and found here, or pull a small one"
+HELP = "list configured and local models, or pull a small one"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `models` and `models pull`."""
     commands = parser.add_subparsers(dest="models_command", metavar="COMMAND")
-    pull = commands.add_parser("pull", help="fetch a GGUF file and check its hash")
-    pull.add_argument("name", nargs="?", help="what to fetch, or what to call what --url fetches")
-    pull.add_argument("--url", help="fetch the file at this address (needs --sha256)")
-    pull.add_argument("--sha256", metavar="HASH", help="the SHA-256 hash of that file")
+    pull = commands.add_parser("pull", help="download a GGUF file and verify its hash")
+    pull.add_argument(
+        "name", nargs="?", help="model to download, or the name for the file at --url"
+    )
+    pull.add_argument("--url", help="download this URL (needs --sha256)")
+    pull.add_argument("--sha256", metavar="HASH", help="SHA-256 hash of the file at --url")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     return _list(settings, console)
 
 
-# ── the list ──
+# ── list ──
 
 
 def _list(settings: "ModelSettings", console: "Console") -> int:
@@ -93,7 +95,7 @@ def _print_advice(result: "Survey", console: "Console") -> None:
 # ── pull ──
 
 
-class _Wish(NamedTuple):
+class _Download(NamedTuple):
     name: str
     url: str
     sha256: str
@@ -103,31 +105,31 @@ def _pull(args: argparse.Namespace, settings: "ModelSettings", console: "Console
     from bathysphere.models.download import fetch
     from bathysphere.models.llamacpp import SUFFIX
 
-    wish = _wish(args.name, args.url, args.sha256)
-    target = settings.folder / f"{wish.name}{SUFFIX}"
-    with _ProgressBar(wish.name, console) as bar:
-        fetched = fetch(wish.url, target, sha256=wish.sha256, progress=bar.show)
-    console.print(f"{'Saved' if fetched else 'Already here'}: {target}", markup=False)
+    requested = _requested_download(args.name, args.url, args.sha256)
+    target = settings.folder / f"{requested.name}{SUFFIX}"
+    with _ProgressBar(requested.name, console) as bar:
+        fetched = fetch(requested.url, target, sha256=requested.sha256, progress=bar.show)
+    console.print(f"{'Saved' if fetched else 'Already downloaded'}: {target}", markup=False)
     console.print("Use it with:", markup=False)
-    console.print(f"  export BATHYSPHERE_MODEL_MAIN=llamacpp:{wish.name}", markup=False)
+    console.print(f"  export BATHYSPHERE_MODEL_MAIN=llamacpp:{requested.name}", markup=False)
     return 0
 
 
-def _wish(name: str | None, url: str | None, sha256: str | None) -> _Wish:
+def _requested_download(name: str | None, url: str | None, sha256: str | None) -> _Download:
     from bathysphere.core.errors import ConfigError
     from bathysphere.models.catalog import DOWNLOADS, SMALLEST
 
     if url and sha256:
-        return _Wish(_file_name(name or PurePosixPath(urlsplit(url).path).name), url, sha256)
+        return _Download(_file_name(name or PurePosixPath(urlsplit(url).path).name), url, sha256)
     if url or sha256:
-        raise ConfigError("--url and --sha256 go together", hint="give both or neither")
+        raise ConfigError("--url and --sha256 must be used together", hint="pass both or neither")
     entry = DOWNLOADS.get(name or SMALLEST)
     if entry is None:
         raise ConfigError(
-            f"{name} is not in the list of models to pull",
-            hint=f"choose {', '.join(DOWNLOADS)}, or give --url and --sha256",
+            f"Unknown model: {name}",
+            hint=f"choose {', '.join(DOWNLOADS)}, or pass --url and --sha256",
         )
-    return _Wish(entry.name, entry.url, entry.sha256)
+    return _Download(entry.name, entry.url, entry.sha256)
 
 
 def _file_name(text: str) -> str:
@@ -136,12 +138,12 @@ def _file_name(text: str) -> str:
 
     name = text.removesuffix(SUFFIX)
     if not name or name.startswith(".") or "/" in name or "\\" in name:
-        raise ConfigError(f"{text!r} cannot name a file", hint="give a plain NAME after pull")
+        raise ConfigError(f"Invalid file name: {text!r}", hint="pass a plain NAME to `models pull`")
     return name
 
 
 class _ProgressBar:
-    """Rich's progress bar, told how many bytes there are."""
+    """A download progress bar."""
 
     def __init__(self, label: str, console: "Console") -> None:
         from rich.progress import (

@@ -1,4 +1,4 @@
-"""`bathysphere payments`: what an operator asks of the ledger."""
+"""`bathysphere payments`: inspect and settle the ledger."""
 
 import argparse
 import asyncio
@@ -10,33 +10,41 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bathysphere.engine.database import Pool
+    from bathysphere.engine.database.pool import Pool
 
-HELP = "check the ledger, settle what is due, show what is stuck"
-WRONG = 3
-"""The exit code when the audit finds something, or something is stuck: for a timer that alarms."""
+HELP = "audit the ledger, settle due payments, show stuck swaps, withdraw earnings"
+PROBLEMS_FOUND = 3
+"""Exit code when the audit fails or a swap is stuck, for use in monitoring."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `payments audit|sweep|stuck`."""
-    parser.add_argument("--database-url", metavar="URL", help="PostgreSQL (default: its own)")
-    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where data is kept")
+    """Declare `payments audit|sweep|stuck|withdraw`."""
+    parser.add_argument("--database-url", metavar="URL", help="PostgreSQL URL (default: embedded)")
+    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("audit", help="check every invariant; exits with 3 if one fails")
-    sweep = actions.add_parser("sweep", help="close and settle what is due now; needs the mint")
-    sweep.add_argument("--turns", type=int, default=1, help="how often to look (default: 1)")
-    actions.add_parser("stuck", help="show swaps that the mint neither does nor refuses")
+    sweep = actions.add_parser("sweep", help="close and settle due payments now; needs the mint")
+    sweep.add_argument("--turns", type=int, default=1, help="number of passes (default: 1)")
+    actions.add_parser("stuck", help="show swaps that the mint has neither completed nor rejected")
+    withdraw = actions.add_parser("withdraw", help="withdraw earnings as a token for any wallet")
+    withdraw.add_argument("--sats", type=int, metavar="N", help="amount (default: all)")
+    withdraw.add_argument("--again", metavar="ID", help="show the token of an earlier withdrawal")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do one of the three."""
+    """Run the chosen action."""
     from bathysphere.cli.keys import with_database
-    from bathysphere.server.settings import ServerSettings
+    from bathysphere.server.process.settings import ServerSettings
 
     settings = ServerSettings.from_environment(
         database_url=args.database_url, data_dir=args.data_dir, auth=("api-key",)
     )
-    actions: dict[str, Action] = {"audit": _audit, "sweep": _sweep, "stuck": _stuck}
+    actions: dict[str, Action] = {
+        "audit": _audit,
+        "sweep": _sweep,
+        "stuck": _stuck,
+        "withdraw": _withdraw,
+    }
     code = 0
 
     async def act(pool: "Pool", args: argparse.Namespace) -> None:
@@ -53,7 +61,7 @@ async def _audit(pool: "Pool", args: argparse.Namespace) -> int:
     del args
     books = await audit(pool)
     print(json.dumps({**asdict(books), "imbalance": books.imbalance}))
-    return WRONG if books.violations else 0
+    return PROBLEMS_FOUND if books.violations else 0
 
 
 async def _sweep(pool: "Pool", args: argparse.Namespace) -> int:
@@ -61,19 +69,19 @@ async def _sweep(pool: "Pool", args: argparse.Namespace) -> int:
 
     from bathysphere.core.clock import SystemClock
     from bathysphere.core.errors import ConfigError
-    from bathysphere.server.payments.parts import open_payments
+    from bathysphere.server.payments.service import open_payments
     from bathysphere.server.payments.settings import PaymentSettings
 
     settings = PaymentSettings.from_environment()
-    did: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     async with open_payments(settings, pool=pool, clock=SystemClock()) as payments:
         if payments is None:
-            raise ConfigError("nothing is paid for", hint="set BATHYSPHERE_PAYMENTS_MINT")
+            raise ConfigError("Payments are disabled", hint="set BATHYSPHERE_PAYMENTS_MINT")
         for turn in range(args.turns):
             if turn:
                 await asyncio.sleep(settings.sweep_seconds)
-            did.update(await payments.settlement.turn(limit=100))
-    print(json.dumps(did))
+            outcomes.update(await payments.settlement.turn(limit=100))
+    print(json.dumps(outcomes))
     return 0
 
 
@@ -83,10 +91,42 @@ async def _stuck(pool: "Pool", args: argparse.Namespace) -> int:
     del args
     found = await stuck(pool)
     print(f"{'SWAP':<40}{'SATS':>8}  {'TRIES':>5}  {'SINCE':<18}WHY")
-    for one in found:
-        since = one.since.strftime("%Y-%m-%d %H:%M")
-        print(f"{one.swap_id:<40}{one.sats:>8}  {one.tries:>5}  {since:<18}{one.why}")
-    return WRONG if found else 0
+    for swap in found:
+        since = swap.since.strftime("%Y-%m-%d %H:%M")
+        print(f"{swap.swap_id:<40}{swap.sats:>8}  {swap.tries:>5}  {since:<18}{swap.why}")
+    return PROBLEMS_FOUND if found else 0
+
+
+async def _withdraw(pool: "Pool", args: argparse.Namespace) -> int:
+    import sys
+
+    from bathysphere.core.clock import SystemClock
+    from bathysphere.core.errors import CallerError, ConfigError
+    from bathysphere.payments.ledger.sealing import Sealer
+    from bathysphere.payments.ledger.withdrawals import Withdrawals
+    from bathysphere.payments.swaps import vault_token
+    from bathysphere.server.payments.settings import PaymentSettings
+
+    if args.sats is not None and args.sats <= 0:
+        raise CallerError(f"Invalid amount: {args.sats}", hint="--sats takes a positive number")
+    settings = PaymentSettings.from_environment()
+    if settings.mint is None:
+        raise ConfigError("Payments are disabled", hint="set BATHYSPHERE_PAYMENTS_MINT")
+    withdrawals = Withdrawals(pool, sealer=Sealer(settings.master), clock=SystemClock())
+    if args.again:
+        withdrawal = await withdrawals.again(args.again)
+    else:
+        withdrawal = await withdrawals.withdraw(args.sats)
+    print(vault_token(withdrawal.proofs, mint_url=settings.mint, unit="sat"), flush=True)
+    await withdrawals.shown(withdrawal.withdrawal_id)
+    note = (
+        f"{withdrawal.amount} sats, withdrawal {withdrawal.withdrawal_id}. Anyone with this"
+        " token can spend it: redeem it in your wallet now."
+    )
+    if args.sats is not None and withdrawal.amount != args.sats and not args.again:
+        note += " This completes an earlier withdrawal that was interrupted."
+    print(note, file=sys.stderr)
+    return 0
 
 
 if TYPE_CHECKING:

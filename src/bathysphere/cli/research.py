@@ -1,48 +1,51 @@
-"""`bathysphere research "…"`: a question, a plan to approve, a report whose quotes are checked."""
+"""`bathysphere research "…"`: research a question with an approved plan and verified quotes."""
 
 import argparse
 import os
 import warnings
 from pathlib import Path
 
-HELP = "research a question: plan, approval, sources, a report that carries its proof"
+HELP = "research a question: approve a plan, get a report with verifiable sources"
 DEBUG = "BATHYSPHERE_DEBUG"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `research QUESTION`."""
-    parser.add_argument("question", help="what you want to know")
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="the model, for this run")
+    parser.add_argument("question", help="the research question")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use")
     parser.add_argument(
-        "--corpus", metavar="FOLDER", type=Path, help="search this folder, not the web"
+        "--corpus", metavar="FOLDER", type=Path, help="search this folder instead of the web"
     )
     parser.add_argument(
-        "--url", action="append", default=[], metavar="ADDRESS", help="look at this; repeatable"
+        "--url", action="append", default=[], metavar="URL", help="read this page; repeatable"
     )
-    parser.add_argument("--policy", metavar="FILE", type=Path, help="a POLICY.md of your own")
+    parser.add_argument("--policy", metavar="FILE", type=Path, help="custom POLICY.md")
     parser.add_argument(
         "--out",
         metavar="FILE",
         type=Path,
-        help="write the report: .zip is the proof; .md, .html, .docx, .pdf the report alone",
+        help="write the report: .zip includes the proof; .md, .html, .docx and .pdf do not",
     )
     parser.add_argument(
-        "--approve", choices=("ask", "all"), default="ask", help="who approves plans (default: ask)"
+        "--approve",
+        choices=("ask", "all"),
+        default="ask",
+        help="how to answer plan approvals (default: ask)",
     )
-    parser.add_argument("--plain", action="store_true", help="no colours and no bars")
+    parser.add_argument("--plain", action="store_true", help="disable colours and progress bars")
 
 
 def run(args: argparse.Namespace) -> int:
     """Research one question in this process."""
     if not os.environ.get(DEBUG):
-        warnings.simplefilter("ignore")  # those of the libraries are not for the person
+        warnings.simplefilter("ignore")  # library warnings are noise for the person
     from bathysphere.cli.talk.answers import Answers
-    from bathysphere.cli.talk.researching import Research, check_out
+    from bathysphere.cli.talk.research_session import ResearchSession, check_output_path
     from bathysphere.cli.talk.screen import Screen
 
     screen = Screen(plain=args.plain)
-    check_out(args.out)
-    research = Research.from_arguments(
+    check_output_path(args.out)
+    research = ResearchSession.from_arguments(
         args, screen=screen, answers=Answers(screen=screen, approve=args.approve)
     )
     return research.run(args.question, urls=args.url, out=args.out)

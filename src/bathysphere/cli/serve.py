@@ -1,4 +1,4 @@
-"""`bathysphere serve`: agents over HTTP, on this machine alone or as part of a deployment."""
+"""`bathysphere serve`: the web app and HTTP API, on one machine or as part of a deployment."""
 
 import argparse
 import asyncio
@@ -8,58 +8,60 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bathysphere.core.errors import ConfigError, missing_extra
+from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bathysphere.server.serving import Ready
-    from bathysphere.server.settings import ServerSettings
+    from bathysphere.models.settings import ModelSettings
+    from bathysphere.server.models.catalog import ModelCard
+    from bathysphere.server.process.lifecycle import Ready
+    from bathysphere.server.process.settings import ServerSettings
 
-HELP = "serve the agents over HTTP"
-
-TRY = """curl -N {url}/runs/stream -H 'content-type: application/json' -d '{body}'"""
-BODY = (
-    '{"assistant_id":"simple","stream_mode":"messages-tuple",'
-    '"input":{"messages":[{"role":"user","content":"Hello"}]}}'
-)
+HELP = "open the workspace in your browser, and serve the agents over HTTP"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags; each stands for a `BATHYSPHERE_…` variable."""
-    where = parser.add_argument_group("where")
-    where.add_argument("--host", help="the address to listen on (default: 127.0.0.1)")
-    where.add_argument("--port", type=int, help="the port (default: 8123, or the next free one)")
-    where.add_argument("--data-dir", type=Path, metavar="FOLDER", help="where data is kept")
-    add_services(where)
-    who = parser.add_argument_group("who")
-    who.add_argument("--auth", metavar="MODES", help="anonymous, or api-key and oidc")
-    who.add_argument(
+    """Declare the flags; each overrides a `BATHYSPHERE_…` variable."""
+    network = parser.add_argument_group("address and storage")
+    network.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    network.add_argument(
+        "--port", type=int, help="port to listen on (default: 8123, or the next free one)"
+    )
+    network.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
+    add_services(network)
+    access = parser.add_argument_group("authentication")
+    access.add_argument("--auth", metavar="MODES", help="anonymous, or api-key and/or oidc")
+    access.add_argument(
         "--allow-anonymous-anywhere",
         action="store_true",
         default=None,
-        help="let in everyone who can reach the address, all as one user",
+        help="allow everyone who can reach the address, as a single user",
     )
-    parser.add_argument("--no-worker", action="store_true", help="only the API; workers elsewhere")
+    parser.add_argument(
+        "--no-worker", action="store_true", help="serve the API only; run workers separately"
+    )
     add_process(parser)
 
 
 def add_services(group: Any) -> None:
-    """Declare the services that `serve` and `worker` share."""
-    group.add_argument("--database-url", metavar="URL", help="PostgreSQL (default: its own)")
-    group.add_argument("--redis-url", metavar="URL", help="Redis (default: events in memory)")
+    """Declare the service flags that `serve` and `worker` share."""
+    group.add_argument("--database-url", metavar="URL", help="PostgreSQL URL (default: embedded)")
+    group.add_argument("--redis-url", metavar="URL", help="Redis URL (default: events in memory)")
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:
-    """Declare what `serve` and `worker` share of a process."""
+    """Declare the process flags that `serve` and `worker` share."""
     parser.add_argument(
-        "--concurrency", type=int, metavar="N", help="runs a worker does at a time (default: 8)"
+        "--concurrency", type=int, metavar="N", help="concurrent runs per worker (default: 8)"
     )
-    parser.add_argument("--metrics-port", type=int, metavar="PORT", help="a port for Prometheus")
-    parser.add_argument("--log-format", choices=("text", "json"), help="how lines are written")
+    parser.add_argument(
+        "--metrics-port", type=int, metavar="PORT", help="port for Prometheus metrics"
+    )
+    parser.add_argument("--log-format", choices=("text", "json"), help="log format")
 
 
 def settings_of(args: argparse.Namespace) -> "ServerSettings":
-    """The settings of the environment, with the flags of this command line before them."""
-    from bathysphere.server.settings import ServerSettings
+    """Settings from the environment, overridden by command-line flags."""
+    from bathysphere.server.process.settings import ServerSettings
 
     names = {name for name in ServerSettings.model_fields if hasattr(args, name)}
     flags = {name: getattr(args, name) for name in names}
@@ -67,7 +69,7 @@ def settings_of(args: argparse.Namespace) -> "ServerSettings":
 
 
 def prepare(settings: "ServerSettings") -> None:
-    """Logs in one form; the libraries' warnings are for those who write them."""
+    """Configure logging and silence library warnings, which operators cannot act on."""
     from bathysphere.server.observability.logs import set_up_logs
 
     warnings.simplefilter("ignore")
@@ -76,7 +78,7 @@ def prepare(settings: "ServerSettings") -> None:
 
 
 def run_loop(main: Any) -> None:
-    """Run a process's main function on the fastest event loop there is."""
+    """Run a process's main coroutine, on uvloop if installed."""
     factory: Callable[[], asyncio.AbstractEventLoop]
     try:
         from uvloop import new_event_loop as factory
@@ -90,65 +92,75 @@ def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C or SIGTERM."""
     settings = settings_of(args)
     prepare(settings)
-    _needs_the_server()
+    if settings.data_dir.exists() and not settings.data_dir.is_dir():
+        raise ConfigError(
+            f"Data folder is a file: {settings.data_dir}", hint="pass a folder with --data-dir"
+        )
     works = not args.no_worker
     if not works and settings.redis_url is None:
         raise ConfigError(
-            "without a worker here, events must come through Redis",
-            hint="pass --redis-url, or leave --no-worker out",
+            "--no-worker requires Redis",
+            hint="pass --redis-url, or omit --no-worker",
         )
-    print("Starting …", file=sys.stderr)
+    print("Starting…", file=sys.stderr)
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.server.models import look_at
-    from bathysphere.server.parts import graphs_of, research_of
+    from bathysphere.server.models.catalog import model_lister
     from bathysphere.server.payments.settings import PaymentSettings
-    from bathysphere.server.research import Desk
-    from bathysphere.server.serving import serve
-    from bathysphere.server.workspaces import StorageSettings, Workspaces
+    from bathysphere.server.process.assembly import graphs_of, research_of
+    from bathysphere.server.process.lifecycle import serve
+    from bathysphere.server.research.service import ResearchService
+    from bathysphere.server.workspaces.service import Workspaces
+    from bathysphere.server.workspaces.settings import StorageSettings
 
     models = ModelSettings.from_environment()
-    how = ResearchSettings.from_environment()
-    research = research_of(settings, models, how)
-    workspaces = Workspaces.open(StorageSettings.from_environment())
+    warn_about_models(models)
+    research_settings = ResearchSettings.from_environment()
+    research = research_of(settings, models, research_settings)
+    storage = StorageSettings.from_environment()
+    workspaces = Workspaces.open(storage)
+    list_models = model_lister(models)
 
     def on_ready(ready: "Ready") -> None:
-        _say(ready, settings, model=models.choice("main").name)
+        _announce(ready, settings, model=models.choice("main").name)
+        print(f"Workspaces: {storage.summary}", flush=True)
 
     run_loop(
         serve(
             settings,
             graphs=graphs_of(models, research=research, workspaces=workspaces),
-            desk=Desk(models=models, research=research),
-            works=works,
+            research=ResearchService(models=models, research=research),
+            with_worker=works,
             on_ready=on_ready,
             payments=PaymentSettings.from_environment(),
             workspaces=workspaces,
-            look_at_models=look_at(models),
-            fetch=how.fetch.rules(),
+            list_models=list_models,
+            fetch=research_settings.fetch.rules(),
         )
     )
     print("Stopped.", file=sys.stderr)
     return 0
 
 
-def _say(ready: "Ready", settings: "ServerSettings", *, model: str) -> None:
-    print(f"Bathysphere answers at {ready.url} (model: {model})")
+def _announce(ready: "Ready", settings: "ServerSettings", *, model: str) -> None:
+    print(f"Open {ready.url} in your browser. Model: {model}")
     if settings.is_embedded:
-        print(f"Data is kept in {settings.data_dir}. Ctrl-C stops everything.")
+        print(f"Data is stored in {settings.data_dir}. Press Ctrl-C to stop.")
     elif settings.redis_url is None:
-        print("Without Redis this must be the only process that uses its database.")
-    if settings.is_anonymous:
-        print(f"Try it:\n  {TRY.format(url=ready.url, body=BODY)}", flush=True)
-    else:
-        print("Callers show a key (`bathysphere keys create`) or a token.", flush=True)
+        print("Without Redis, this must be the only process using the database.")
+    if not settings.is_anonymous:
+        print("Authentication: API key (`bathysphere keys create`) or bearer token.")
 
 
-def _needs_the_server() -> None:
-    try:
-        import fastapi
-        import procrastinate
-        import uvicorn
-    except ImportError as error:
-        raise missing_extra("`bathysphere serve`", "server") from error
-    del fastapi, procrastinate, uvicorn
+def warn_about_models(models: "ModelSettings") -> None:
+    """Warn at startup about models that are unavailable, with a hint for each."""
+    from bathysphere.server.models.catalog import model_lister
+
+    async def look() -> "list[ModelCard]":
+        return await model_lister(models)()
+
+    unusable = {card.name: card for card in asyncio.run(look()) if not card.is_usable}
+    for card in unusable.values():
+        print(f"warning: Model unavailable: {card.detail}", file=sys.stderr)
+        if card.hint:
+            print(f"hint: {card.hint}", file=sys.stderr)

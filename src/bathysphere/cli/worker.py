@@ -1,45 +1,54 @@
-"""`bathysphere worker`: does the runs that APIs on other machines have put into the queue."""
+"""`bathysphere worker`: execute runs that API processes have queued."""
 
 import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from bathysphere.cli.serve import add_process, add_services, prepare, run_loop, settings_of
+from bathysphere.cli.serve import (
+    add_process,
+    add_services,
+    prepare,
+    run_loop,
+    settings_of,
+    warn_about_models,
+)
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bathysphere.server.serving import Ready
+    from bathysphere.server.process.lifecycle import Ready
 
-HELP = "do runs from the queue, beside `serve --no-worker`"
+HELP = "run a worker (for use with `serve --no-worker`)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags; each stands for a `BATHYSPHERE_…` variable."""
+    """Declare the flags; each overrides a `BATHYSPHERE_…` variable."""
     add_services(parser)
     add_process(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Work until SIGTERM or Ctrl-C; then finish the steps in hand and hand the runs on."""
+    """Work until SIGTERM or Ctrl-C; then finish the current steps and release the runs."""
     settings = settings_of(args)
     prepare(settings)
     if settings.database_url is None or settings.redis_url is None:
         raise ConfigError(
-            "a worker needs the database and the Redis that its API uses",
-            hint="pass --database-url and --redis-url; one machine needs only `bathysphere serve`",
+            "A worker needs the database and Redis that its API uses",
+            hint="pass --database-url and --redis-url; `bathysphere serve` needs neither",
         )
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.server.parts import graphs_of, research_of
     from bathysphere.server.payments.settings import PaymentSettings
-    from bathysphere.server.serving import work
-    from bathysphere.server.workspaces import StorageSettings, Workspaces
+    from bathysphere.server.process.assembly import graphs_of, research_of
+    from bathysphere.server.process.lifecycle import work
+    from bathysphere.server.workspaces.service import Workspaces
+    from bathysphere.server.workspaces.settings import StorageSettings
 
     def on_ready(ready: "Ready") -> None:
-        shown = f", metrics at {ready.metrics_url}/metrics" if ready.metrics_url else ""
-        print(f"Worker ready: {settings.worker_concurrency} runs at a time{shown}", flush=True)
+        metrics = f", metrics at {ready.metrics_url}/metrics" if ready.metrics_url else ""
+        print(f"Worker ready: {settings.worker_concurrency} runs at a time{metrics}", flush=True)
 
     models = ModelSettings.from_environment()
+    warn_about_models(models)
     research = research_of(settings, models, ResearchSettings.from_environment())
     workspaces = Workspaces.open(StorageSettings.from_environment())
     graphs = graphs_of(models, research=research, workspaces=workspaces)

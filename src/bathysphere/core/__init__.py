@@ -1,1 +1,1 @@
-"""What every part may use and what uses nothing of ours: errors, ids, the clock."""
+"""Shared basics with no dependencies on the rest of the package: errors, ids, the clock."""

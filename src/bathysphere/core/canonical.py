@@ -11,11 +11,11 @@ from typing import Any
 from bathysphere.core.errors import CallerError
 
 MAX_INTEGER = 2**53 - 1
-"""What JavaScript can still count to."""
+"""The largest integer that JavaScript represents exactly."""
 
 
 class NotCanonical(CallerError):
-    """Data or bytes that have no canonical form."""
+    """The data or bytes have no canonical form."""
 
     code = "not_canonical"
 
@@ -32,7 +32,7 @@ def canonical(value: Any) -> bytes:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return text.encode("utf-8")
     except (TypeError, ValueError, UnicodeEncodeError) as error:
-        raise NotCanonical(f"this has no canonical form: {error}") from error
+        raise NotCanonical(f"Not representable in canonical JSON: {error}") from error
 
 
 def from_canonical(data: bytes) -> Any:
@@ -45,31 +45,31 @@ def from_canonical(data: bytes) -> Any:
         value = json.loads(data.decode("utf-8"))
         is_canonical = canonical(value) == data
     except (ValueError, RecursionError) as error:
-        raise NotCanonical(f"this is no JSON: {error}") from error
+        raise NotCanonical(f"Invalid JSON: {error}") from error
     if not is_canonical:
-        raise NotCanonical("this JSON is not in its canonical form")
+        raise NotCanonical("The JSON is not in canonical form")
     return value
 
 
 def digest(value: Any) -> str:
-    """The SHA-256 of a value's canonical form, in hex."""
+    """Return the SHA-256 of a value's canonical form, in hex."""
     return sha256(canonical(value))
 
 
 def sha256(data: bytes) -> str:
-    """The SHA-256 of bytes, in hex."""
+    """Return the SHA-256 of bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def _check(value: Any) -> None:
     if isinstance(value, float):
-        raise NotCanonical("a float has no canonical form", hint="write it as text or as integers")
+        raise NotCanonical("A float has no canonical form", hint="write it as text or as integers")
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        raise NotCanonical("an integer this large has no canonical form", hint="write it as text")
+        raise NotCanonical("Integer too large for canonical JSON", hint="write it as text")
     if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
-                raise NotCanonical(f"the key {key!r} is no text")
+                raise NotCanonical(f"Key is not a string: {key!r}")
             _check(inner)
     elif isinstance(value, list | tuple):
         for inner in value:

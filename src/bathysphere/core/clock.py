@@ -1,4 +1,4 @@
-"""Time as something that is passed in, so that tests own it."""
+"""The clock, passed in so that tests can control time."""
 
 import time
 from datetime import UTC, datetime
@@ -6,24 +6,24 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the code below the edge may know of time."""
+    """Source of the current time."""
 
     def now(self) -> datetime:
-        """The time of day, in UTC."""
+        """Return the current time, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that only grow, for measuring spans."""
+        """Return monotonic seconds, for measuring durations."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The system clock."""
 
     def now(self) -> datetime:
-        """The time of day, in UTC."""
+        """Return the current time, in UTC."""
         return datetime.now(UTC)  # noqa: TID251  # the one place that reads the clock
 
     def monotonic(self) -> float:
-        """Seconds that only grow, for measuring spans."""
+        """Return monotonic seconds, for measuring durations."""
         return time.monotonic()

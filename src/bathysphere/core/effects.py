@@ -24,32 +24,32 @@ class EffectKey:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Nobody has begun this effect: act, then `finish`."""
+    """The effect has not been started: perform it, then call `finish`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It happened; this is what it gave."""
+    """The effect was performed, with this result."""
 
     result: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It was begun, and nobody said how it ended."""
+    """The effect was started, and its outcome is unknown."""
 
 
 class EffectLog(Protocol):
-    """Where effects are written down before and after they happen."""
+    """The log of effects, written before and after they are performed."""
 
     async def begin(self, key: EffectKey) -> Fresh | Done | Unknown:
-        """Claim the effect, or learn what became of it."""
+        """Claim the effect, or return its outcome."""
         ...
 
     async def finish(self, key: EffectKey, result: Any) -> None:
-        """Say that it happened, and what it gave (JSON)."""
+        """Record that the effect was performed, and its result (JSON)."""
         ...
 
     async def forget(self, key: EffectKey) -> None:
-        """Say that it did not happen, so that it may be begun again."""
+        """Record that the effect was not performed, so that it may be started again."""
         ...

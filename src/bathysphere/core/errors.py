@@ -6,6 +6,7 @@ BathysphereError
 ├── CallerError          the client can fix it: bad input, an unknown id
 │   └── NotAllowed         the client may not do it
 └── UpstreamError        neither can fix it now: a model, a mint or a store failed
+    ├── RequestRefused     a model's provider does not take a request of this form
     └── StorageLost        where the run itself is kept cannot be reached; the run is tried again
 
 Each class has one stable `code`: the server turns it into a status, the command line into an exit
@@ -16,11 +17,11 @@ from typing import ClassVar
 
 
 class BathysphereError(Exception):
-    """The root: something went wrong, said in one sentence, with a `hint` on what to do."""
+    """Base class: a one-sentence message, and a `hint` on how to fix the problem."""
 
     code: ClassVar[str] = "bathysphere_error"
     ends_run: ClassVar[bool] = False
-    """Whether a run must end by it, even where a tool raised it; else the model reads it."""
+    """Whether the error ends the run even if a tool raised it; otherwise the model reads it."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -61,15 +62,21 @@ class UpstreamError(BathysphereError):
     code = "upstream_error"
 
 
+class RequestRefused(UpstreamError):
+    """A model's provider rejects requests of this form, such as one with a schema."""
+
+    code = "request_refused"
+
+
 class StorageLost(UpstreamError):
-    """Where the run is kept cannot be reached: nothing a model or a tool could do about it."""
+    """The run's storage is unreachable; a model or tool cannot fix that."""
 
     code = "storage_lost"
     ends_run = True
 
 
 def missing_extra(feature: str, extra: str) -> ConfigError:
-    """The one sentence for a feature whose optional dependency is not installed."""
+    """Create the error for a feature whose optional dependency is not installed."""
     return ConfigError(
         f"{feature} needs an optional dependency", hint=f'pip install "bathysphere[{extra}]"'
     )

@@ -1,4 +1,4 @@
-"""What the agents of one run share while they work in this process.
+"""Objects shared by the agents of one run while they work in this process.
 
 A run is a tree: the main agent and the subagents it sent out, several of them at once. Their graph
 states are apart, so what must hold for the whole tree (a limit, the newest text of a file) needs
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class RecentRuns(Generic[T]):
-    """One shared object a run, kept until it is forgotten or too many newer runs have come."""
+    """One shared object per run, kept until it is dropped or too many newer runs exist."""
 
     def __init__(self, make: Callable[[str], T], *, keep: int = 4096) -> None:
         self._make = make
@@ -24,7 +24,7 @@ class RecentRuns(Generic[T]):
         self._runs: OrderedDict[str, T] = OrderedDict()
 
     def of(self, run_id: str) -> T:
-        """The run's object, made if it is new here."""
+        """Return the run's object, creating it if necessary."""
         with self._lock:
             shared = self._runs.get(run_id)
             if shared is None:
@@ -36,6 +36,6 @@ class RecentRuns(Generic[T]):
             return shared
 
     def forget(self, run_id: str) -> None:
-        """Drop the run's object: the run is over."""
+        """Drop the object of a finished run."""
         with self._lock:
             self._runs.pop(run_id, None)

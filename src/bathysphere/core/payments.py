@@ -17,7 +17,7 @@ Reason = Literal["insufficient", "expired", "no_session", "voided"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Paid:
-    """The call is paid for; `answer` is there when it was also made."""
+    """The call is paid for; `answer` is set if it was already made."""
 
     balance: int
     spent: int
@@ -26,7 +26,7 @@ class Paid:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Owed:
-    """The call is not paid for, and why."""
+    """The call is not paid for, with the reason."""
 
     balance: int
     reason: Reason
@@ -34,7 +34,7 @@ class Owed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bill:
-    """What a person needs in order to pay; `request` is missing until they have given a key."""
+    """Payment instructions; `request` is None until the payer has provided a refund key."""
 
     suggested: int
     mint: str
@@ -44,42 +44,57 @@ class Bill:
 
 
 class Purse(Protocol):
-    """The money of one thread, as its runs may use it."""
+    """The balance of one thread, as its runs may use it."""
+
+    @property
+    def max_output(self) -> int | None:
+        """The maximum number of output tokens that a charge covers; None if output is free."""
+        ...
 
     def quote(self, tokens_in: Callable[[], int]) -> int:
-        """The most that a call with so many tokens can cost: what is charged before it."""
+        """Return the maximum cost of a call, which is charged before it."""
         ...
 
     def cost(self, tokens_in: Callable[[], int], tokens_out: Callable[[], int]) -> int:
-        """What a call did cost; tokens are counted only where the price needs them."""
+        """Return the actual cost of a call; tokens are counted only if the price needs them."""
         ...
 
     async def charge(self, key: str, amount: int) -> Paid | Owed:
-        """Pay for a call, once for its key."""
+        """Pay for a call, once per key."""
         ...
 
     async def complete(self, key: str, amount: int, answer: bytes) -> Paid | Owed:
-        """The model answered: keep the answer, and of the charge at most `amount`."""
+        """The model answered: keep the answer, and of the charge at most `amount`.
+
+        What the call cost beyond its charge is not taken, but written down as a shortfall.
+        """
         ...
 
     async def void(self, key: str) -> None:
-        """The call failed: give the charge back."""
+        """Refund the charge of a failed call."""
         ...
 
     async def keep(self, key: str) -> None:
-        """The call was cancelled while the model answered: the charge stands."""
+        """Keep the charge of a call that was cancelled while the model was answering."""
+        ...
+
+    async def mark_streamed(self, key: str) -> None:
+        """The call was cut off after part of its answer was streamed.
+
+        Made again, it has its charge; never made again, the charge stands.
+        """
         ...
 
     async def deposit(self, token: str) -> int:
-        """Take a token in; what it added. Raises a `CallerError` that says why it is refused."""
+        """Deposit a token and return the amount credited. Raises a `CallerError` if refused."""
         ...
 
     async def bill(self, needed: int) -> Bill:
-        """How to pay so that `needed` is there."""
+        """Return payment instructions to bring the balance to `needed`."""
         ...
 
 
 class NotDurable(ConfigError):
-    """A paid run could be charged twice: its steps are not written down before the next begins."""
+    """A paid run could be charged twice: its steps are not saved before the next begins."""
 
     code = "not_durable"

@@ -1,4 +1,4 @@
-"""What a run may use, and what it has used, over its whole tree of agents.
+"""Limits and usage of a run, over its whole tree of agents.
 
 `Limits` is what a specification allows. `Meter` counts one run in this process: every agent of the
 tree asks it before a model or tool call, so that N allowed calls are exactly N calls however many
@@ -8,6 +8,7 @@ subagent that hands its state back, a repeated step and a run that goes on in an
 count twice.
 """
 
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,13 +22,13 @@ LimitName = Literal["model_calls", "tool_calls", "tokens", "seconds"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What one run, with all its subagents, may use. `None` means no limit."""
+    """Limits of one run with all its subagents. `None` means no limit."""
 
     model_calls: int | None = 1_000
     tool_calls: int | None = 5_000
     tokens: int | None = None
     seconds: float | None = 7_200
-    """Working time; waiting for a person does not count."""
+    """Working time in seconds; waiting for a person does not count."""
     subagent_seconds: float | None = 900
     """How long one subagent may take before it is cancelled."""
     tool_seconds: float | None = None
@@ -49,7 +50,7 @@ class Stop(TypedDict):
 
 
 class Usage(TypedDict, total=False):
-    """What a run has used, as it stands in graph state."""
+    """The usage of a run, as stored in graph state."""
 
     run: str
     by: dict[str, list[int]]
@@ -59,7 +60,7 @@ class Usage(TypedDict, total=False):
 
 
 class Total(NamedTuple):
-    """A `Usage`, added up over the tree."""
+    """A `Usage`, summed over the tree."""
 
     model_calls: int
     tool_calls: int
@@ -69,7 +70,7 @@ class Total(NamedTuple):
 
 
 def total(usage: Mapping[str, Any] | None) -> Total:
-    """Add a usage up over the tree; the usage of a run that has not begun is all zero."""
+    """Sum a usage over the tree; all zero for a run that has not started."""
     usage = usage or {}
     model_calls, tool_calls, tokens = _sum(usage.get("by") or {})
     return Total(
@@ -78,7 +79,7 @@ def total(usage: Mapping[str, Any] | None) -> Total:
 
 
 def join(left: Usage | None, right: Usage | None) -> Usage:
-    """Two views of what was used: of one run the larger counts, else the newer run's."""
+    """Merge two usages: the larger counts of the same run, else the newer run's."""
     if not left or not right or left.get("run") != right.get("run"):
         return right or left or {}
     by = dict(left.get("by", {}))
@@ -94,7 +95,7 @@ def join(left: Usage | None, right: Usage | None) -> Usage:
 
 
 class Meter:
-    """Counts one run in this process; safe to ask from many threads and tasks."""
+    """Counts the usage of one run in this process; safe for concurrent threads and tasks."""
 
     def __init__(self, run_id: str, clock: Clock | None = None) -> None:
         self.run_id = run_id
@@ -105,9 +106,11 @@ class Meter:
         self._since = 0.0
 
     def learn(self, usage: Usage | None) -> None:
-        """Take in what graph state knows: the part that other processes counted."""
+        """Merge the usage from graph state, which other processes counted."""
         if usage and usage.get("run") == self.run_id:
             with self._lock:
+                # State may hold seconds of the work in hand. Settled first, they count once.
+                self._settle()
                 self._usage = join(self._usage, usage)
 
     def take(self, what: Literal["model_calls", "tool_calls"], place: str, limits: Limits) -> bool:
@@ -141,11 +144,11 @@ class Meter:
 
     @property
     def stopped(self) -> Stop | None:
-        """The limit that ended the run, if one did."""
+        """The limit that ended the run, if any."""
         return self._usage.get("stopped")
 
     def remaining_seconds(self, limits: Limits) -> float | None:
-        """Working time that is left."""
+        """The remaining working time."""
         if limits.seconds is None:
             return None
         with self._lock:
@@ -162,17 +165,17 @@ class Meter:
             yield
         finally:
             with self._lock:
+                self._settle()
                 self._busy -= 1
-                if self._busy == 0:
-                    self._usage["seconds"] = self._seconds_until(self._monotonic())
 
     def usage(self, place: str) -> Usage:
-        """What this place in the tree has used, for graph state."""
+        """Return the usage of this place in the tree, for graph state."""
         with self._lock:
             return {
                 "run": self.run_id,
                 "by": {place: list(self._counts(place))},
-                "seconds": round(self._seconds(), 3),
+                # Rounded down: what is learned back is never more than what was counted.
+                "seconds": math.floor(self._seconds() * 1000) / 1000,
                 "stopped": self._usage.get("stopped"),
             }
 
@@ -180,12 +183,15 @@ class Meter:
         return self._usage["by"].setdefault(place, [0, 0, 0])
 
     def _seconds(self) -> float:
-        if not self._busy:
-            return self._usage["seconds"]
-        return self._seconds_until(self._monotonic())
+        self._settle()
+        return self._usage["seconds"]
 
-    def _seconds_until(self, now: float) -> float:
-        return self._usage["seconds"] + now - self._since
+    def _settle(self) -> None:
+        """Count the work in hand up to now."""
+        if self._busy:
+            now = self._monotonic()
+            self._usage["seconds"] += now - self._since
+            self._since = now
 
     def _check(self, what: Literal["model_calls", "tool_calls"], limits: Limits) -> None:
         model_calls, tool_calls, tokens = _sum(self._usage["by"])

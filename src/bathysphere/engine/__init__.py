@@ -1,5 +1,5 @@
-"""The engine: durable runs of LangGraph graphs that neither lose nor double anything.
+"""The engine: durable runs of LangGraph graphs, without lost or duplicated work.
 
-PostgreSQL remembers (threads, runs, checkpoints, the queue, effects), Procrastinate dispatches,
-LangGraph executes and an event log carries what happens. Nothing here knows HTTP.
+PostgreSQL stores the state (threads, runs, checkpoints, the queue, effects), Procrastinate
+dispatches, LangGraph executes and an event log streams events. Nothing here depends on HTTP.
 """

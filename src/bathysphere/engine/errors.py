@@ -1,52 +1,87 @@
-"""What the engine refuses, and how it says so."""
+"""Errors of the engine."""
+
+from collections.abc import Mapping
+from typing import Self
+from uuid import UUID
 
 from bathysphere.core.errors import BathysphereError, CallerError
+from bathysphere.engine.fairness import WaitingLimits
 
 
 class ThreadNotFound(CallerError):
-    """There is no such thread, or it is not this owner's."""
+    """The thread does not exist or belongs to another owner."""
 
     code = "thread_not_found"
 
 
 class RunNotFound(CallerError):
-    """There is no such run, or it is not this owner's."""
+    """The run does not exist or belongs to another owner."""
 
     code = "run_not_found"
 
 
 class RunIdTaken(CallerError):
-    """The client's run id already names another run."""
+    """The client's run id is already used by another run."""
 
     code = "run_id_taken"
 
 
 class ThreadBusy(CallerError):
-    """The thread has a run and the caller asked for `reject`."""
+    """The thread has an active run that the request must not wait for or replace."""
 
     code = "thread_busy"
 
 
+class TooManyWaiting(CallerError):
+    """The thread, user or tenant has reached its limit of pending runs."""
+
+    code = "too_many_waiting_runs"
+
+    @classmethod
+    def of(cls, thread_id: UUID, room: Mapping[str, bool], limits: WaitingLimits) -> Self:
+        """Name the limit that was reached, the narrowest first."""
+        hint = "wait for some to end, or cancel them; the operator sets this limit"
+        if not room["on_thread"]:
+            return cls(
+                f"Thread {thread_id} already has {limits.per_thread} pending runs", hint=hint
+            )
+        if not room["of_user"]:
+            return cls(f"This user already has {limits.per_user} pending runs", hint=hint)
+        return cls(f"This tenant already has {limits.per_tenant} pending runs", hint=hint)
+
+
+class StorageFull(CallerError):
+    """The user or tenant has reached its storage limit in the database."""
+
+    code = "storage_full"
+
+    @classmethod
+    def of(cls, scope: str, limit: int) -> Self:
+        """Name the limit that was reached."""
+        hint = "delete threads or stored items; the operator sets this limit"
+        return cls(f"Storage of this {scope} is full: {limit} bytes", hint=hint)
+
+
 class GraphNotFound(CallerError):
-    """No graph of this name is served here."""
+    """No graph has this name."""
 
     code = "graph_not_found"
 
 
 class AnswerRefused(CallerError):
-    """An answer does not fit a question that is pending."""
+    """An answer does not match its question."""
 
     code = "answer_refused"
 
 
 class QuestionNotFound(AnswerRefused):
-    """The question is not open: there never was one, or the thread went on without an answer."""
+    """The question is not open: it never existed, or was superseded."""
 
     code = "question_not_found"
 
 
 class Superseded(BathysphereError):
-    """This attempt is no longer the one that may write: another worker took the run over."""
+    """This attempt may no longer write: another worker took over the run."""
 
     code = "superseded"
     ends_run = True

@@ -1,4 +1,4 @@
-"""The engine's nouns: who owns what, what a run is asked to do, what became of it."""
+"""Records of the engine: threads, runs and the work of a run."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -6,7 +6,10 @@ from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
 
+from bathysphere.core.identity import Owner
+
 RunStatus = Literal["pending", "running", "success", "error", "interrupted", "timeout", "cancelled"]
+ACTIVE: tuple[RunStatus, ...] = ("pending", "running")
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
 Strategy = Literal["reject", "enqueue", "interrupt", "rollback"]
 CancelAction = Literal["interrupt", "rollback"]
@@ -16,21 +19,14 @@ MODES: tuple[Mode, ...] = ("values", "updates", "messages", "custom", "tools", "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Owner:
-    """Whom a row belongs to. Comes from the authenticated identity, never from a request's body."""
-
-    tenant: str
-    user: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """What a run is asked to do: an input, or answers to interrupts by their ids.
+    """The work of a run: an input, or answers to interrupts by their ids.
 
-    With both, the answers come first: what they answered is finished before the input enters.
+    With both, the answers are applied first: the calls they belong to finish before the input
+    enters.
 
-    There is no `configurable` here: LangGraph stores it in plain text, so the worker makes it
-    itself, and what a graph must know of its caller goes into `context`.
+    There is no `configurable` here: LangGraph stores it in plain text, so the worker builds it
+    itself, and what a graph must know about its caller goes into `context`.
     """
 
     input: Any = None
@@ -44,44 +40,44 @@ class Work:
 
     @property
     def is_command(self) -> bool:
-        """Whether the run goes on with a step instead of starting with an input."""
+        """Whether the run continues a step instead of starting with an input."""
         return self.resume is not None or self.update is not None or bool(self.goto)
 
     @property
     def is_message(self) -> bool:
-        """Whether it adds an input at the thread's end, and does nothing else."""
+        """Whether the run only appends an input to the thread."""
         return self.input is not None and not self.is_command and self.checkpoint_id is None
 
     @property
     def answers_first(self) -> bool:
-        """Whether it closes a step that was partly answered before it starts with its input."""
+        """Whether the run applies answers to an interrupted step before its input."""
         return self.resume is not None and self.input is not None
 
     @property
     def leaves_step(self) -> bool:
-        """Whether it starts anew, so that questions which are open before it end with it."""
+        """Whether the run leaves the current step, which closes its open questions."""
         return self.input is not None or self.checkpoint_id is not None
 
     @property
     def takes_answers(self) -> bool:
-        """Whether answers may still be added to it while it waits."""
+        """Whether answers may be added to the run while it is pending."""
         is_step = self.update is not None or bool(self.goto) or self.checkpoint_id is not None
         return not is_step and (self.input is not None or self.resume is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """The row's form."""
+        """Return the JSON form stored in `engine.runs`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The row's form, read back."""
+        """Read the JSON form stored in `engine.runs`."""
         values = dict(data)
         return cls(**{**values, "goto": tuple(values["goto"]), "modes": tuple(values["modes"])})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thread:
-    """A conversation: the unit that runs are ordered by."""
+    """A conversation; its runs are executed in order."""
 
     thread_id: UUID
     owner: Owner
@@ -92,7 +88,7 @@ class Thread:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of `engine.threads`."""
+        """Build a thread from a row of `engine.threads`."""
         return cls(
             thread_id=row["thread_id"],
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
@@ -105,7 +101,7 @@ class Thread:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One request to a graph on a thread, and what became of it."""
+    """One request to a graph on a thread, and its outcome."""
 
     run_id: UUID
     thread_id: UUID
@@ -116,6 +112,9 @@ class Run:
     cancel: CancelAction | None
     attempt: int
     strikes: int
+    """Attempts since the run last made progress."""
+    losses: int
+    """Workers lost since the run last made progress."""
     token: int | None
     seq: int
     tag: int
@@ -124,22 +123,22 @@ class Run:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    has_asked: bool = False
-    """Whether the thread's last step had asked something when this attempt was opened."""
+    has_interrupt: bool = False
+    """Whether the thread's last step was interrupted when this attempt was opened."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen to it."""
-        return self.status not in ("pending", "running")
+        """Whether the run has ended."""
+        return self.status not in ACTIVE
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of `engine.runs`."""
+        """Build a run from a row of `engine.runs`."""
         values = {name: row[name] for name in _PLAIN}
         return cls(
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
             work=Work.from_json(row["work"]),
-            has_asked=row.get("has_asked", False),
+            has_interrupt=row.get("has_interrupt", False),
             **values,
         )
 
@@ -152,6 +151,7 @@ _PLAIN = (
     "cancel",
     "attempt",
     "strikes",
+    "losses",
     "token",
     "seq",
     "tag",

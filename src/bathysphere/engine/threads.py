@@ -1,21 +1,24 @@
-"""Threads: conversations that belong to somebody. What is not the caller's does not exist."""
+"""Threads: conversations, each visible only to its owner."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from bathysphere.engine.database import Connection, Pool
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.database.tenant_reads import tenant_connection
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
-from bathysphere.engine.events import EventLog
-from bathysphere.engine.holding import lock_thread
-from bathysphere.engine.records import Owner, Thread, ThreadStatus
+from bathysphere.engine.events.log import EventLog
+from bathysphere.engine.namespaces import engine_thread_namespace, owner_namespace
+from bathysphere.engine.records import Thread, ThreadStatus
+from bathysphere.engine.thread_lock import lock_thread
 
 
 class Threads:
-    """The threads of all owners, one owner at a time."""
+    """The threads of all owners; each call acts for one of them."""
 
     def __init__(self, pool: Pool, log: EventLog) -> None:
         self._pool = pool
@@ -24,14 +27,14 @@ class Threads:
     async def create(
         self, thread_id: UUID, *, owner: Owner, metadata: Mapping[str, Any] | None = None
     ) -> Thread:
-        """Make a thread; asking again for one's own gives it back unchanged."""
-        made = await self.make(thread_id, owner=owner, metadata=metadata)
-        return made or await self.get(thread_id, owner=owner)
+        """Create a thread; one that this owner already has is returned unchanged."""
+        created = await self.try_create(thread_id, owner=owner, metadata=metadata)
+        return created or await self.get(thread_id, owner=owner)
 
-    async def make(
+    async def try_create(
         self, thread_id: UUID, *, owner: Owner, metadata: Mapping[str, Any] | None = None
     ) -> Thread | None:
-        """Make a thread; None when its id is in use, by whomever."""
+        """Create a thread; return None if its id is in use, by any owner."""
         async with self._pool.connection() as connection:
             row = await (
                 await connection.execute(
@@ -43,8 +46,8 @@ class Threads:
         return Thread.from_row(row) if row is not None else None
 
     async def get(self, thread_id: UUID, *, owner: Owner) -> Thread:
-        """One thread."""
-        async with self._pool.connection() as connection:
+        """Return a thread."""
+        async with tenant_connection(self._pool, owner) as connection:
             row = await (
                 await connection.execute(
                     "SELECT * FROM engine.threads"
@@ -53,7 +56,7 @@ class Threads:
                 )
             ).fetchone()
         if row is None:
-            raise ThreadNotFound(f"no thread {thread_id}")
+            raise ThreadNotFound(f"Thread {thread_id} not found")
         return Thread.from_row(row)
 
     async def search(
@@ -63,12 +66,13 @@ class Threads:
         status: ThreadStatus | None = None,
         metadata: Mapping[str, Any] | None = None,
         ids: Sequence[UUID] | None = None,
+        title_contains: str = "",
         limit: int = 10,
         offset: int = 0,
     ) -> list[Thread]:
-        """The owner's threads, last used first."""
-        values = _filter(owner, status, metadata, ids)
-        async with self._pool.connection() as connection:
+        """Return the owner's threads, most recently used first."""
+        values = _filter(owner, status, metadata, ids, title_contains)
+        async with tenant_connection(self._pool, owner) as connection:
             rows = await (
                 await connection.execute(
                     f"SELECT * FROM engine.threads WHERE {_WHERE}"  # noqa: S608  # our constant
@@ -85,8 +89,8 @@ class Threads:
         status: ThreadStatus | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> int:
-        """How many of the owner's threads there are."""
-        async with self._pool.connection() as connection:
+        """Count the owner's threads."""
+        async with tenant_connection(self._pool, owner) as connection:
             row = await (
                 await connection.execute(
                     f"SELECT count(*) AS n FROM engine.threads WHERE {_WHERE}".encode(),  # noqa: S608  # our constant
@@ -96,17 +100,17 @@ class Threads:
         return int(row["n"]) if row is not None else 0
 
     async def update(self, thread_id: UUID, *, owner: Owner, metadata: Mapping[str, Any]) -> Thread:
-        """Merge metadata into the thread's."""
+        """Merge metadata into the thread's, without marking it as recently used."""
         async with self._pool.connection() as connection:
             await connection.execute(
-                "UPDATE engine.threads SET metadata = metadata || %s, updated_at = now()"
+                "UPDATE engine.threads SET metadata = metadata || %s"
                 " WHERE thread_id = %s AND tenant = %s AND owner = %s",
                 (Jsonb(dict(metadata)), thread_id, owner.tenant, owner.user),
             )
         return await self.get(thread_id, owner=owner)
 
     async def copy(self, thread_id: UUID, *, to: UUID, owner: Owner) -> Thread:
-        """A thread of its own with the same history."""
+        """Copy a thread and its history to a new id."""
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
             values = {"from": thread_id, "to": to, "from_text": str(thread_id), "to_text": str(to)}
@@ -115,28 +119,48 @@ class Threads:
         return await self.get(to, owner=owner)
 
     async def delete(self, thread_id: UUID, *, owner: Owner) -> None:
-        """Remove the thread and all that belongs to it.
+        """Delete the thread and everything that belongs to it, in one transaction.
+
+        Two things stay: the money of its payment session, and the workspace's record of changed
+        files, without its reference to the thread.
 
         Raises:
-            ThreadBusy: It has a run; cancel that first.
+            ThreadBusy: It has an active run; cancel that first.
         """
-        async with self.hold(thread_id, owner=owner) as connection:
-            for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
-                await connection.execute(
-                    f"DELETE FROM {table} WHERE thread_id = %s".encode(),  # noqa: S608  # our names
-                    (str(thread_id),),
-                )
-            await connection.execute(
-                "DELETE FROM engine.threads WHERE thread_id = %s", (thread_id,)
-            )
+        async with self.lock_idle(thread_id, owner=owner) as connection:
+            values = {
+                "thread": thread_id,
+                "text": str(thread_id),
+                **_store_prefixes(owner, thread_id),
+            }
+            for statement in _DELETE:
+                await connection.execute(statement, values)
         await self._log.delete(thread_id)
 
+    async def delete_temporary(self, *, after_seconds: float, limit: int = 100) -> list[UUID]:
+        """Delete threads of stateless runs that ended `after_seconds` ago; return their ids.
+
+        The delay leaves clients time to read the result.
+        """
+        async with self._pool.connection() as connection:
+            rows = await (
+                await connection.execute(_TEMPORARY, {"seconds": after_seconds, "limit": limit})
+            ).fetchall()
+        deleted = []
+        for row in rows:
+            owner = Owner(tenant=row["tenant"], user=row["owner"])
+            # Another worker deleted it first, or someone started a run on it.
+            with suppress(ThreadNotFound, ThreadBusy):
+                await self.delete(row["thread_id"], owner=owner)
+                deleted.append(row["thread_id"])
+        return deleted
+
     @asynccontextmanager
-    async def hold(self, thread_id: UUID, *, owner: Owner) -> AsyncIterator[Connection]:
-        """Keep runs away from an idle thread, in a transaction: for changing its state by hand.
+    async def lock_idle(self, thread_id: UUID, *, owner: Owner) -> AsyncIterator[Connection]:
+        """Lock an idle thread in a transaction, so that its state can be changed without a run.
 
         Raises:
-            ThreadBusy: It has a run.
+            ThreadBusy: It has an active run.
         """
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
@@ -148,8 +172,19 @@ class Threads:
                 )
             ).fetchone()
             if row is not None:
-                raise ThreadBusy(f"thread {thread_id} has a run", hint="cancel it, or wait for it")
+                raise ThreadBusy(
+                    f"Thread {thread_id} has an active run", hint="cancel it, or wait for it to end"
+                )
             yield connection
+
+
+def _store_prefixes(owner: Owner, thread_id: UUID) -> dict[str, str]:
+    """The store prefixes of a thread's items."""
+    legacy = (*owner_namespace(owner), "research", "snapshots", str(thread_id))
+    return {
+        "space": ".".join(engine_thread_namespace(owner, str(thread_id))),
+        "legacy_space": ".".join(legacy),
+    }
 
 
 def _filter(
@@ -157,6 +192,7 @@ def _filter(
     status: ThreadStatus | None,
     metadata: Mapping[str, Any] | None,
     ids: Sequence[UUID] | None,
+    title_contains: str = "",
 ) -> dict[str, Any]:
     return {
         "tenant": owner.tenant,
@@ -164,7 +200,14 @@ def _filter(
         "status": status,
         "metadata": Jsonb(dict(metadata or {})),
         "ids": list(ids) if ids is not None else None,
+        "title": [_pattern(word) for word in title_contains.split()],
     }
+
+
+def _pattern(word: str) -> str:
+    """A LIKE pattern for text that contains the word, with wildcards escaped."""
+    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
 
 
 _WHERE = """
@@ -172,7 +215,32 @@ tenant = %(tenant)s AND owner = %(owner)s
 AND (%(status)s::text IS NULL OR status = %(status)s)
 AND (%(ids)s::uuid[] IS NULL OR thread_id = ANY(%(ids)s))
 AND metadata @> %(metadata)s
+AND (cardinality(%(title)s::text[]) = 0 OR metadata ->> 'title' ILIKE ALL (%(title)s::text[]))
 """
+# The newest run decides: a thread that was used again by a stateful run is kept.
+_TEMPORARY = """
+SELECT run.thread_id, run.tenant, run.owner FROM engine.runs run
+ WHERE run.deletes_thread AND run.finished_at < now() - make_interval(secs => %(seconds)s)
+   AND NOT EXISTS (SELECT 1 FROM engine.runs later
+                    WHERE later.thread_id = run.thread_id AND later.seq > run.seq)
+ ORDER BY run.finished_at LIMIT %(limit)s
+"""
+# Runs, effects, answers and saved writes are deleted with the thread's row.
+_DELETE = (
+    "DELETE FROM checkpoints WHERE thread_id = %(text)s",
+    "DELETE FROM checkpoint_blobs WHERE thread_id = %(text)s",
+    "DELETE FROM checkpoint_writes WHERE thread_id = %(text)s",
+    """
+    DELETE FROM store
+     WHERE prefix = %(space)s OR starts_with(prefix, %(space)s || '.') OR prefix = %(legacy_space)s
+    """,
+    "UPDATE payments.charges SET memo = NULL WHERE thread_id = %(text)s AND memo IS NOT NULL",
+    """
+    UPDATE engine.file_changes SET thread_id = NULL, run_id = NULL
+     WHERE thread_id = %(thread)s AND finished_at IS NOT NULL
+    """,
+    "DELETE FROM engine.threads WHERE thread_id = %(thread)s",
+)
 _COPY = (
     """
     INSERT INTO engine.threads (thread_id, tenant, owner, status, metadata)

@@ -1,10 +1,10 @@
-"""Evidence: what was read, what is quoted from it, and a report whose every quote can be checked.
+"""Evidence: snapshots of sources, quotes from them, and reports whose every quote is verifiable.
 
 Plain Python; no framework, no network, no LLM. The public names, by module:
 
-- `snapshots`: `Snapshot`, `SnapshotInfo`, `take_snapshot`, `by_id`, `SnapshotStore` with
-  `MemorySnapshots` and `FolderSnapshots`, `UnknownSnapshot`
-- `normal`: `normalise`, `plain`, `Span`: the one normalisation
+- `snapshots`: `Snapshot`, `SnapshotInfo`, `take_snapshot`, `by_id`,
+  `UnknownSnapshot`
+- `normal`: `normalise`, `plain`, `Span`: the normalisation for comparing quotes
 - `quotes`: `check_quote` → `QuoteCheck` with `Quote`s or a `Refusal`; `stands`
 - `report`: `Draft`, `DraftSection`, `DraftClaim`, `Citation`, `DraftContradiction` (what a model
   writes); `Report`, `Section`, `Claim`, `Finding`, `Contradiction`, `Source`, `Tally` (what comes

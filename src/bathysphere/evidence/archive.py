@@ -1,8 +1,8 @@
-"""Zip archives with exactly one form.
+"""Canonical zip archives.
 
 Files are stored without compression, in a given order, with fixed times and no extra fields, so the
-same files are the same bytes. Reading builds the archive again from what it found and compares: an
-archive that differs in any byte, be it in a header nobody looks at, is not one of ours.
+same files are the same bytes. Reading rebuilds the archive from its files and compares: an archive
+that differs in any byte, even in an unused header, is rejected.
 """
 
 import struct
@@ -23,22 +23,22 @@ _MIDNIGHT, _1980 = 0, 0x0021
 
 
 class BadArchive(CallerError):
-    """Bytes that are not an archive of ours."""
+    """The bytes are not a canonical archive."""
 
     code = "bad_archive"
 
 
 def build_archive(files: Sequence[tuple[str, bytes]]) -> bytes:
-    """The archive of some files, in this order.
+    """Build the archive of some files, in this order.
 
     Raises:
-        BadArchive: too many, too large, or two of one name.
+        BadArchive: Too many files, too large, or duplicate names.
     """
     names = [name for name, _ in files]
     if len(set(names)) != len(names) or len(names) > MAX_FILES:
-        raise BadArchive("an archive has each name once, and not too many")
+        raise BadArchive("Duplicate names or too many files in the archive")
     if sum(len(data) for _, data in files) > MAX_BYTES:
-        raise BadArchive("this is too much for one archive")
+        raise BadArchive("The files are too large for one archive")
     locals_, centrals, offset = [], [], 0
     for name, data in files:
         path = name.encode("ascii")
@@ -54,25 +54,25 @@ def build_archive(files: Sequence[tuple[str, bytes]]) -> bytes:
 
 
 def read_archive(data: bytes) -> list[tuple[str, bytes]]:
-    """The files of an archive, in order.
+    """Read the files of an archive, in order.
 
     Raises:
-        BadArchive: the bytes are not exactly what `build_archive` makes of these files.
+        BadArchive: The bytes are not exactly what `build_archive` writes for these files.
     """
     if len(data) > MAX_BYTES:
-        raise BadArchive("the archive is too large")
+        raise BadArchive("The archive is too large")
     files: list[tuple[str, bytes]] = []
     at = 0
     while data[at : at + 4] == b"PK\3\4":
         if at + _LOCAL.size > len(data) or len(files) >= MAX_FILES:
-            raise BadArchive("the archive is cut off")
+            raise BadArchive("The archive is truncated")
         *_, size, length, _ = _LOCAL.unpack_from(data, at)
         start = at + _LOCAL.size
         name, body = data[start : start + length], data[start + length : start + length + size]
         if len(body) != size or not name.isascii():
-            raise BadArchive("the archive is cut off")
+            raise BadArchive("The archive is truncated")
         files.append((name.decode("ascii"), body))
         at = start + length + size
     if not files or build_archive(files) != data:
-        raise BadArchive("the archive has another form than ours")
+        raise BadArchive("The archive is not in canonical form")
     return files

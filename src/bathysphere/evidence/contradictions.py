@@ -1,8 +1,8 @@
-"""Sources that say the same thing with other numbers, or deny what another says.
+"""Detection of contradictions: sources with different numbers, or that deny each other.
 
 The rule compares the sentence around each cited quote with the sentences of the other sources: most
-of the words in common, but other numbers or a denial on one side only. It finds plain cases, not
-all; what the model names as a contradiction is kept where each side is a quote that stands.
+words in common, but different numbers or a negation on one side only. It finds obvious cases, not
+all; contradictions that the model names are kept if each side is a verified quote.
 """
 
 import re
@@ -14,16 +14,16 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from bathysphere.evidence.normal import Span
-from bathysphere.evidence.numbers import numbers_in
+from bathysphere.evidence.numbers import name_same_length, numbers_in
 from bathysphere.evidence.quotes import MIN_LETTERS, Quote, quote_at
 from bathysphere.evidence.report import Contradiction, Side
 from bathysphere.evidence.snapshots import Snapshot, Snapshots
 
 ALIKE = 0.7
-"""The share of content words two sentences must have in common (of the larger set)."""
+"""The share of content words that two sentences must have in common (of the larger set)."""
 MAX_PER_QUOTE = 3
 MAX_SENTENCES = 5_000
-"""Of one source; a book is not read to its end."""
+"""Per source; long sources are not read to their end."""
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]*)*[.!?]?")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -44,14 +44,14 @@ class _Sentence(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A contradiction and the quotes of its sides."""
+    """A contradiction and its quotes."""
 
     contradiction: Contradiction
     quotes: tuple[Quote, ...]
 
 
 def find_contradictions(quotes: Iterable[Quote], snapshots: Snapshots) -> list[Disagreement]:
-    """What the other sources say against cited quotes, by rule."""
+    """Find sentences of other sources that contradict cited quotes."""
     sentences = {
         key: list(islice(_sentences(snapshot), MAX_SENTENCES))
         for key, snapshot in snapshots.items()
@@ -104,8 +104,10 @@ def _against(mine: _Sentence, index: dict[str, list[_Sentence]]) -> list[_Senten
 def _disagree(one: _Sentence, other: _Sentence) -> bool:
     if one.denies != other.denies:
         return True
+    if name_same_length(one.text, other.text):
+        return False
     mine, theirs = _values(one.text), _values(other.text)
-    # One may say more than the other; they disagree where each has a number the other lacks.
+    # One may give more numbers; they disagree if each has a number that the other lacks.
     return _lacks(mine, theirs) and _lacks(theirs, mine)
 
 
@@ -120,17 +122,17 @@ def _values(text: str) -> tuple[frozenset[Decimal], ...]:
 
 
 def _sentences(snapshot: Snapshot) -> Iterator[_Sentence]:
-    place, at = 0, 0
+    offset, at = 0, 0
     for match in _SENTENCE.finditer(snapshot.text):
         raw = match.group()
         lead = len(raw) - len(raw.lstrip())
         start, end = match.start() + lead, match.start() + len(raw.rstrip())
-        place += len(snapshot.text[at:start].encode("utf-8"))
+        offset += len(snapshot.text[at:start].encode("utf-8"))
         at = start
         text = snapshot.text[start:end]
         if len(text) < MIN_LETTERS:
             continue
-        span = Span(place, place + len(text.encode("utf-8")))
+        span = Span(offset, offset + len(text.encode("utf-8")))
         words = frozenset(w for w in map(str.lower, _WORD.findall(text)) if w not in _EMPTY)
         if len(words) < 3 or snapshot.is_injected(span):
             continue

@@ -1,7 +1,7 @@
-"""Passages of a source that speak to the model instead of the reader.
+"""Detection of prompt injection: passages of a source that address the model, not the reader.
 
-The patterns are a sieve, not a proof: they find the plain attempts, and what they find may not be
-quoted. Text of a source never becomes an instruction, whether it is found here or not.
+The patterns are a filter, not a guarantee: they find obvious attempts, and what they find may not
+be quoted. Text of a source is never treated as an instruction, whether it is detected or not.
 """
 
 import re
@@ -22,7 +22,7 @@ _ASKS = re.compile(
         \b(?:must|should|shall|please|are\s+required|do|report|write|say|include|visit|send)\b
     | \byou\s+are\s+now\b[^.\n]{0,60}\b(?:mode|assistant|ai|agent|model|dan)\b
     | \b(?:do\s+not|don't|never)\s+(?:tell|mention|reveal)\b[^.\n]{0,30}\b(?:user|human|person)\b
-    | <\s*/?\s*(?:system|assistant|tool_call|instructions?)\s*>
+    | <\s*+(?:/\s*+)?(?:system|assistant|tool_call|instructions?)\s*+>
     | \[/?(?:INST|SYSTEM)\]
     | <\|(?:im_start|im_end|system|user|assistant|endoftext)\|>
     """,
@@ -33,7 +33,7 @@ _PARAGRAPH_END = re.compile(r"\n\s*\n|(?<=[.!?:\"')])\n")
 
 
 def injected_spans(text: str) -> list[Span]:
-    """The paragraphs, by bytes, in which a source tries to give orders."""
+    """Find the paragraphs, as byte spans, in which a source tries to give instructions."""
     spans: list[Span] = []
     for start, end in _paragraphs(text):
         if _ASKS.search(text, start, end):

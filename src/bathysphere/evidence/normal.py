@@ -1,14 +1,14 @@
-"""The normalisation under which a quote must equal its source, with the way back to bytes.
+"""Text normalisation for comparing quotes with sources, with a mapping back to bytes.
 
 Both sides go through the same steps, in this order:
 
 1. Unicode NFKC, cluster by cluster (a character and the marks that follow it).
-2. Soft hyphens, zero-width and direction characters go.
+2. Soft hyphens, zero-width and direction characters are removed.
 3. Typographic quotation marks and apostrophes become `"` and `'`, every dash becomes `-`.
-4. A hyphen at the end of a line goes, together with the break, where a small letter follows.
-5. Each run of white space becomes one space; none at the ends.
+4. A hyphen at the end of a line is removed with the line break if a lower-case letter follows.
+5. Each run of white space becomes one space; leading and trailing space is removed.
 
-Letters keep their case. Each letter of the result knows which bytes of the UTF-8 text it came from.
+Case is preserved. Each character of the result is mapped to the bytes of the UTF-8 source.
 """
 
 import re
@@ -22,9 +22,9 @@ _STABLE = (
     "[!-_a-~\u00c0-\u0131\u0134-\u013e\u0141-\u0148\u014a-\u017e\u0391-\u03a1\u03a3-\u03ce"
     "\u0400-\u0481\u048a-\u052f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]+"
 )
-"""Letters that no step changes."""
+"""Characters that no step changes."""
 _PLAIN = re.compile(f"{_STABLE}(?: {_STABLE})*")
-"""Words of such letters with single spaces between them, taken by the run."""
+"""Runs of words of such characters, separated by single spaces."""
 _FOLD = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′‹›`´", "'"),
@@ -37,30 +37,30 @@ _FOLD = str.maketrans(
 
 
 class Span(NamedTuple):
-    """A range of bytes, the end not included."""
+    """A range of bytes, excluding the end."""
 
     start: int
     end: int
 
 
 class Normalised(NamedTuple):
-    """A normalised text, and for each of its letters the bytes it came from."""
+    """A normalised text, and the source bytes of each of its characters."""
 
     text: str
     starts: "array[int]"
     ends: "array[int]"
 
     def span(self, start: int, end: int) -> Span:
-        """The bytes of a range of letters that is not empty."""
+        """Return the byte span of a non-empty range of characters."""
         return Span(self.starts[start], self.ends[end - 1])
 
     def find(self, words: str) -> Span | None:
-        """The bytes of the first place where normalised words stand as whole words and numbers."""
+        """Return the byte span of the first match of normalised words, as whole words."""
         at = next(self.places(words), None)
         return None if at is None else self.span(at, at + len(words))
 
     def places(self, words: str, start: int = 0) -> Iterator[int]:
-        """Where normalised words stand, cutting no word and no number, counted in letters."""
+        """Yield the character offsets of matches that split no word or number."""
         at = self.text.find(words, start) if words else -1
         while at >= 0:
             if not (self._cuts(at) or self._cuts(at + len(words))):
@@ -68,7 +68,7 @@ class Normalised(NamedTuple):
             at = self.text.find(words, at + 1)
 
     def _cuts(self, at: int) -> bool:
-        """Whether a border stands inside a word, a number or a cluster."""
+        """Whether an offset is inside a word, a number or a cluster."""
         text = self.text
         if not 0 < at < len(text):
             return False
@@ -81,7 +81,7 @@ class Normalised(NamedTuple):
 
 
 def normalise(text: str) -> Normalised:
-    """Normalise a text; the module says how."""
+    """Normalise a text, as described in the module docstring."""
     writer = _Writer()
     at, place = 0, 0
     while at < len(text):
@@ -95,12 +95,12 @@ def normalise(text: str) -> Normalised:
 
 
 def plain(text: str) -> str:
-    """The normalised text alone."""
+    """Return only the normalised text."""
     return normalise(text).text
 
 
 class _Writer:
-    """Collects the normalised letters and where they came from."""
+    """Collects the normalised characters and their source bytes."""
 
     def __init__(self) -> None:
         self.letters: list[str] = []
@@ -108,7 +108,7 @@ class _Writer:
         self.ends = array("Q")
 
     def take(self, piece: str, start: int, end: int, following: str) -> None:
-        """Add one piece: a run of white space, a run of plain letters, or one cluster."""
+        """Add one piece: a run of white space, a run of plain characters, or one cluster."""
         if piece.isspace():
             if not self._joins_line(piece, following):
                 self._space(start, end)
@@ -122,7 +122,7 @@ class _Writer:
                     self._add(letter, start, end)
 
     def done(self) -> Normalised:
-        """The result, without a space at its end."""
+        """Return the result, without trailing space."""
         while self.letters and self.letters[-1] == " ":
             self._drop()
         return Normalised("".join(self.letters), self.starts, self.ends)
@@ -170,7 +170,7 @@ def _end_of_piece(text: str, at: int) -> int:
         return end
     if run := _PLAIN.match(text, at):
         end = run.end()
-        # A mark belongs to the letter before it, so that letter starts a cluster of its own.
+        # A mark combines with the character before it, which then starts a cluster.
         if end < len(text) and _is_mark(text[end]):
             end -= 2 if text[end - 2 : end - 1] == " " else 1
         if end > at:

@@ -14,7 +14,7 @@ _NUMBER = re.compile(
 )
 _INSIDE_WORD = re.compile(r"(?<=[A-Za-z-])(\d+)(?![\d.,]*\d)")
 _LIST = re.compile(r"(?<=\d),(?=\d{4})")
-"""A comma before four digits stands between two numbers."""
+"""A comma before four digits separates two numbers."""
 _SCALE = {
     "k": 10**3,
     "thousand": 10**3,
@@ -38,15 +38,30 @@ _WORDS |= {"ninety": 90, "hundred": 100, "dozen": 12}
 _MARKER = re.compile(r"\[\d+(?:\s*,\s*\d+)*\]")
 
 
+_METRES = {
+    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), Decimal(1)),
+    **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), Decimal(1000)),
+    **dict.fromkeys(("ft", "foot", "feet"), Decimal("0.3048")),
+    **dict.fromkeys(("yd", "yard", "yards"), Decimal("0.9144")),
+    **dict.fromkeys(("fathom", "fathoms"), Decimal("1.8288")),
+    **dict.fromkeys(("mi", "mile", "miles"), Decimal("1609.344")),
+}
+_LENGTH = re.compile(
+    rf"(?<![\d.,])((?>\d[\d.,]*\d|\d))[ \u00a0-]?({'|'.join(_METRES)})\b", re.IGNORECASE
+)
+_ROUNDED = Decimal("0.005")
+"""Tolerance for one length, rounded, in two units."""
+
+
 class Number(NamedTuple):
-    """A number as written, and the values it may stand for (`1.234` may be 1234)."""
+    """A number as written, and its possible values (`1.234` may be 1234)."""
 
     text: str
     values: frozenset[Decimal]
 
 
 def numbers_in(text: str) -> list[Number]:
-    """The numbers written in digits, in order; markers like `[3]` are none."""
+    """Return the numbers written in digits, in order, without markers like `[3]`."""
     text = _MARKER.sub(" ", plain(text))
     found = []
     for year, month, day in _ISO_DATE.findall(text):
@@ -61,8 +76,24 @@ def numbers_in(text: str) -> list[Number]:
     return found
 
 
+def lengths_in(text: str) -> list[Decimal]:
+    """Return the lengths in a text, in metres."""
+    found = _LENGTH.findall(plain(text))
+    return [value * _METRES[unit.lower()] for digits, unit in found for value in _values(digits, 1)]
+
+
+def name_same_length(one: str, other: str) -> bool:
+    """Whether two texts name the same length, even in different units: 923 m, 3,028 ft."""
+    return any(
+        abs(mine - theirs) <= _ROUNDED * max(mine, theirs)
+        for mine in lengths_in(one)
+        for theirs in lengths_in(other)
+        if mine and theirs
+    )
+
+
 def values_in(text: str) -> frozenset[Decimal]:
-    """Every value a text names, in digits or in words, inside names too (`COVID-19`)."""
+    """Return every value in a text, in digits or words, also inside names (`COVID-19`)."""
     values = {value for number in numbers_in(text) for value in number.values}
     clean = _LIST.sub(" , ", plain(text))
     for match in _NUMBER.finditer(clean):
@@ -74,7 +105,7 @@ def values_in(text: str) -> frozenset[Decimal]:
 
 
 def missing_numbers(claim: str, *sources: str) -> list[str]:
-    """The numbers of a claim that none of the sources names."""
+    """Return the numbers of a claim that are in none of the sources."""
     named: set[Decimal] = set()
     for source in sources:
         named |= values_in(source)

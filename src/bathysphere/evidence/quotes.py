@@ -1,7 +1,7 @@
-"""Quotes: words that stand in a snapshot at known bytes, or that are refused.
+"""Quotes: verified words of a snapshot, at known byte offsets.
 
-What a model writes as a quote goes through `check_quote`. What comes out carries the source's own
-bytes, so that a third party can compare bytes with bytes and needs no normalisation at all.
+A quote written by a model goes through `check_quote`. The result carries the source's own bytes, so
+that a third party can compare bytes and needs no normalisation.
 """
 
 import re
@@ -17,24 +17,24 @@ from bathysphere.evidence.numbers import numbers_in
 from bathysphere.evidence.snapshots import Snapshot, Snapshots
 
 MIN_LETTERS = 12
-"""Shorter quotes could stand anywhere."""
+"""Shorter quotes could be found anywhere."""
 MAX_LETTERS = 2_000
 NEAR = 0.85
-"""The share of a quote's words that must stand in one run of the source to repair it."""
+"""The share of a quote's words that must be in one passage of the source to repair it."""
 MAX_GAP = 600
-"""How many letters may lie between two pieces that are joined by an ellipsis."""
+"""Maximum number of characters between two pieces joined by an ellipsis."""
 
 HowFound = Literal["exact", "moved", "repaired"]
-"""As cited; word for word, but in another source; nearly, so the source's words replace it."""
+"""As cited; verbatim, but in another source; inexact, so replaced by the source's words."""
 Refusal = Literal["unknown_source", "too_short", "too_long", "absent", "altered", "injected"]
 
-_ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.\.\.+|…|\. \. \.)(?:\s*\])?\s*")
+_ELLIPSIS = re.compile(r"(?:(?<!\s)\s++)?(?:\[\s*+)?(?:\.{3,}+|…|\. \. \.)(?:\s*+\])?\s*+")
 _WORD = re.compile(r"[^\W_]+(?:['.,-][^\W_]+)*")
 _DENIALS = frozenset({"not", "no", "never", "none", "neither", "nor", "without", "cannot", "n't"})
 
 
 class Quote(BaseModel):
-    """Words of a snapshot, by their bytes."""
+    """A passage of a snapshot, by byte offsets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,7 +47,7 @@ class Quote(BaseModel):
 
 
 class QuoteCheck(NamedTuple):
-    """The quotes that were found, or why there are none, and what was written."""
+    """The result of checking a quote: the quotes found, or the reason for refusing it."""
 
     written: str
     cited: str | None
@@ -56,17 +56,17 @@ class QuoteCheck(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the words stand in a source."""
+        """Whether the words were found in a source."""
         return bool(self.quotes)
 
 
 def check_quote(written: str, snapshots: Snapshots, cited: str | None = None) -> QuoteCheck:
-    """Find written words in the snapshots of this run, or say why they are refused.
+    """Find a written quote in the snapshots of this run, or refuse it with a reason.
 
     Args:
-        written: The quote as the model wrote it; an ellipsis joins pieces that stand in order.
-        snapshots: Everything that was read in this run.
-        cited: The id of the snapshot it is said to be from; another one may turn out to have it.
+        written: The quote as the model wrote it; an ellipsis joins pieces that occur in order.
+        snapshots: Everything read in this run.
+        cited: The id of the snapshot it is attributed to; it may be found in another one.
     """
     words = plain(written)
     if cited is not None and cited not in snapshots:
@@ -84,10 +84,10 @@ def check_quote(written: str, snapshots: Snapshots, cited: str | None = None) ->
 
 
 def quote_at(snapshot: Snapshot, span: Span, found: HowFound = "exact") -> Quote:
-    """The quote of a span; its id follows from the place."""
-    place = [snapshot.id, span.start, span.end]
+    """Create the quote of a span; its id is derived from its location."""
+    location = [snapshot.id, span.start, span.end]
     return Quote(
-        id="q" + digest(place)[:16],
+        id="q" + digest(location)[:16],
         snapshot=snapshot.id,
         start=span.start,
         end=span.end,
@@ -97,7 +97,7 @@ def quote_at(snapshot: Snapshot, span: Span, found: HowFound = "exact") -> Quote
 
 
 def stands(quote: Quote, snapshots: Snapshots) -> bool:
-    """Whether a quote's text is, byte for byte, what its snapshot has at its place."""
+    """Whether a quote's text equals its snapshot's bytes at its offsets."""
     snapshot = snapshots.get(quote.snapshot)
     if snapshot is None or quote.end > len(snapshot.text_bytes):
         return False
@@ -109,7 +109,7 @@ def stands(quote: Quote, snapshots: Snapshots) -> bool:
 def _search(
     written: str, cited: Snapshot | None, elsewhere: Sequence[Snapshot], refusal: Refusal
 ) -> QuoteCheck:
-    told = cited.id if cited else None
+    cited_id = cited.id if cited else None
     candidates = [(cited, "exact")] if cited else []
     injected = False
     for snapshot, found in [*candidates, *((s, "moved") for s in elsewhere)]:
@@ -119,16 +119,16 @@ def _search(
                 continue
             how: HowFound = "exact" if found == "exact" else "moved"
             quotes = tuple(quote_at(snapshot, span, how) for span in spans)
-            return QuoteCheck(written, told, quotes)
+            return QuoteCheck(written, cited_id, quotes)
     if injected:
-        return QuoteCheck(written, told, refusal="injected")
+        return QuoteCheck(written, cited_id, refusal="injected")
     if cited is None:
-        return QuoteCheck(written, told, refusal=refusal)
+        return QuoteCheck(written, cited_id, refusal=refusal)
     return _repair(written, cited)
 
 
 def _exact(written: str, source: Normalised) -> list[Span]:
-    """The spans of the whole quote, or of its pieces in order; nothing if a piece is missing."""
+    """Return the span of the whole quote, or of its pieces in order; empty if one is missing."""
     whole = source.find(plain(written))
     if whole:
         return [whole]
@@ -139,7 +139,7 @@ def _exact(written: str, source: Normalised) -> list[Span]:
 
 
 def _in_order(pieces: Sequence[str], source: Normalised) -> Iterator[list[Span]]:
-    """Places where the pieces follow one another with small gaps."""
+    """Yield the spans of pieces that follow one another with small gaps."""
     for start in source.places(pieces[0]):
         at, spans = start, list[Span]()
         for piece in pieces:
@@ -158,7 +158,7 @@ def _repair(written: str, cited: Snapshot) -> QuoteCheck:
         return QuoteCheck(written, cited.id, refusal="absent")
     text = cited.slice(*span)
     if _facts(written) != _facts(text):
-        # The words are close but a number or a denial differs: that is another statement.
+        # The words are close, but a number or negation differs: a different statement.
         return QuoteCheck(written, cited.id, refusal="altered")
     if cited.is_injected(span):
         return QuoteCheck(written, cited.id, refusal="injected")
@@ -166,7 +166,7 @@ def _repair(written: str, cited: Snapshot) -> QuoteCheck:
 
 
 def _nearest(written: str, source: Normalised) -> Span | None:
-    """The window of the source that has most of the words in order, if that is enough."""
+    """Return the passage with most of the words in order, if there are enough."""
     wanted = [word.casefold() for word in _WORD.findall(plain(written))]
     places = [(m.group().casefold(), m.start(), m.end()) for m in _WORD.finditer(source.text)]
     words = [place[0] for place in places]
@@ -187,7 +187,7 @@ def _nearest(written: str, source: Normalised) -> Span | None:
 
 
 def _facts(text: str) -> tuple[list[frozenset[object]], int]:
-    """What a repair must not change: the numbers in order, and how often it denies."""
+    """Return what a repair must not change: the numbers in order, and the count of negations."""
     words = [word.casefold() for word in _WORD.findall(plain(text))]
     denials = sum(word in _DENIALS or word.endswith("n't") for word in words)
     return [frozenset(number.values) for number in numbers_in(text)], denials

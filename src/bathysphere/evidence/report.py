@@ -1,6 +1,6 @@
-"""The draft a model writes, and the report that comes out of checking it.
+"""Data types of a model's draft and of the checked report.
 
-Everything here is plain data: it goes through state, events and the proof as JSON.
+All are plain data: they go through state, events and the proof as JSON.
 """
 
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ from bathysphere.evidence.quotes import Quote
 from bathysphere.evidence.snapshots import SnapshotInfo
 
 ClaimStatus = Literal["supported", "repaired", "unsupported"]
-"""Every quote as cited; a quote moved, mended or left out, but one stands; none that holds."""
+"""All quotes verified as cited; a quote moved, repaired or removed, but one verified; none."""
 
 FindingCode = Literal[
     "no_quote",
@@ -31,7 +31,7 @@ FindingCode = Literal[
 ]
 
 FlagCode = Literal["thin", "soft_404", "paywall", "redirected", "injection", "copy_of_another"]
-"""What is odd about a source, found by rule."""
+"""Warnings about a source, found by rule."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
@@ -42,18 +42,18 @@ class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-# ── what the model writes ──
+# ── the draft ──
 
 
 class Citation(_Data):
-    """Words that a source is said to contain: a snapshot's id, or its number in the list shown."""
+    """A quote attributed to a source: a snapshot's id, or its number in the list of sources."""
 
     source: str = Field(max_length=200)
     quote: str = Field(max_length=4_000)
 
 
 class DraftClaim(_Data):
-    """One sentence, and what it stands on."""
+    """One sentence and its citations."""
 
     text: Text
     citations: tuple[Citation, ...] = Field(default=(), max_length=20)
@@ -68,25 +68,25 @@ class DraftSection(_Data):
 
 
 class DraftContradiction(_Data):
-    """Sources that do not agree, as the model sees it; each side must be a quote that stands."""
+    """Sources that disagree according to the model; each side must be a verified quote."""
 
     topic: Text
     sides: tuple[Citation, ...] = Field(min_length=2, max_length=8)
 
 
 class Draft(_Data):
-    """A whole report before it is checked."""
+    """A report before it is checked."""
 
     title: Text
     sections: tuple[DraftSection, ...] = Field(default=(), max_length=50)
     contradictions: tuple[DraftContradiction, ...] = Field(default=(), max_length=50)
 
 
-# ── what comes out ──
+# ── the report ──
 
 
 class Finding(_Data):
-    """What a check said of a claim; `error` takes its support away, `note` informs."""
+    """A finding of a check about a claim; an `error` makes it unsupported, a `note` informs."""
 
     code: FindingCode
     level: Literal["error", "note"]
@@ -94,7 +94,7 @@ class Finding(_Data):
 
 
 class Claim(_Data):
-    """One sentence of the report and the quotes it stands on."""
+    """One sentence of the report and its quotes."""
 
     id: Annotated[str, StringConstraints(pattern=r"^c[0-9]+$")]
     text: str
@@ -102,11 +102,11 @@ class Claim(_Data):
     quotes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     independent: Count = 0
-    """How many sources that are no copies of one another it stands on."""
+    """The number of sources that support it, counting copies once."""
 
 
 class Section(_Data):
-    """A heading and its claims; remarks carry no proof and say so by their kind."""
+    """A heading and its claims; claims in `remarks` need no evidence."""
 
     heading: str
     kind: Literal["findings", "remarks"] = "findings"
@@ -114,7 +114,7 @@ class Section(_Data):
 
 
 class Dropped(_Data):
-    """A claim that was left out, and why."""
+    """A claim that was removed, and why."""
 
     text: str
     findings: tuple[Finding, ...]
@@ -129,7 +129,7 @@ class Side(_Data):
 
 
 class Contradiction(_Data):
-    """Quotes that do not agree, side by side."""
+    """Quotes that disagree with each other."""
 
     topic: str
     sides: tuple[Side, ...]
@@ -145,7 +145,7 @@ class Source(_Data):
 
 
 class Tally(_Data):
-    """The report in figures."""
+    """The counts of a report."""
 
     claims: Count
     supported: Count
@@ -159,7 +159,7 @@ class Tally(_Data):
 
 
 class Report(_Data):
-    """A checked report. Each quote in it stands in its snapshot, byte for byte."""
+    """A checked report. Each quote is in its snapshot, byte for byte."""
 
     question: str
     title: str
@@ -171,9 +171,9 @@ class Report(_Data):
     tally: Tally
 
     def quote(self, quote_id: str) -> Quote:
-        """The quote of an id that a claim or a side names."""
+        """Return the quote with an id."""
         return next(quote for quote in self.quotes if quote.id == quote_id)
 
     def number_of(self, snapshot_id: str) -> int:
-        """The number of a source in the list."""
+        """Return the number of a source in the report."""
         return next(s.number for s in self.sources if s.snapshot.id == snapshot_id)

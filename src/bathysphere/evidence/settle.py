@@ -1,4 +1,4 @@
-"""From a draft to a report: each citation is checked, each claim keeps what stands, or says so."""
+"""Check a draft: verify every citation, and turn the draft into a report."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -29,10 +29,10 @@ from bathysphere.evidence.snapshots import Snapshot, Snapshots
 from bathysphere.evidence.sources import clusters, flags_of, independent
 
 Unsupported = Literal["mark", "drop"]
-"""What becomes of a claim without support: it stays, marked, or it goes, and is counted."""
+"""Whether a claim without support is kept and marked, or dropped and counted."""
 
 _URL = re.compile(r"https?://[^\s<>\"')\]]+", re.IGNORECASE)
-_MARKER = re.compile(r"\s*\[(?:\d+(?:\s*[,;-]\s*\d+)*|q[0-9a-f]+)\]")
+_MARKER = re.compile(r"(?:(?<!\s)\s++)?\[(?:\d++(?:\s*+[,;-]\s*+\d++)*+|q[0-9a-f]++)\]")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w'-]+(?:\s+[A-Z][\w'-]+)*")
 _REFUSED: dict[str, FindingCode] = {
     "absent": "quote_absent",
@@ -52,29 +52,29 @@ def settle(
     unsupported: Unsupported = "mark",
     numbered: Mapping[str, str] | None = None,
 ) -> Report:
-    """Check a draft against what was read, and make the report of what stands.
+    """Check a draft against the snapshots and build the report.
 
     Args:
-        draft: What the model wrote.
-        snapshots: What was read in this run; nothing else can be cited.
-        question: What the person asked.
-        unsupported: Whether claims without support stay, marked, or go.
-        numbered: How the model was shown the sources, e.g. `{"1": snapshot id}`; ids and
-            addresses always work.
+        draft: The model's draft.
+        snapshots: The sources read in this run; nothing else can be cited.
+        question: The user's question.
+        unsupported: Whether claims without support are marked or dropped.
+        numbered: The numbers under which the model saw the sources, e.g. `{"1": snapshot id}`; ids
+            and URLs always work.
     """
-    desk = _Desk(snapshots, dict(numbered or {}), unsupported)
+    check = _DraftCheck(snapshots, dict(numbered or {}), unsupported)
     sections = []
     for section in draft.sections:
         is_finding = section.kind == "findings"
-        claims = [c for d in section.claims if (c := desk.claim(d, must_cite=is_finding))]
+        claims = [c for d in section.claims if (c := check.claim(d, must_cite=is_finding))]
         sections.append(Section(heading=section.heading, kind=section.kind, claims=tuple(claims)))
-    contradictions = desk.contradictions(draft)
-    return _report(draft, question, sections, contradictions, desk)
+    contradictions = check.contradictions(draft)
+    return _report(draft, question, sections, contradictions, check)
 
 
 @dataclass
-class _Desk:
-    """What is on the table while a draft is checked."""
+class _DraftCheck:
+    """Inputs and results of a draft check."""
 
     snapshots: Snapshots
     numbered: dict[str, str]
@@ -90,7 +90,7 @@ class _Desk:
         self.addresses |= {s.info.final_url: s.id for s in self.snapshots.values()}
 
     def claim(self, draft: DraftClaim, *, must_cite: bool) -> Claim | None:
-        """The claim that comes out of one sentence, or nothing if it is dropped."""
+        """Check one sentence; returns its claim, or None if it is dropped."""
         checks = [self.check(citation) for citation in draft.citations]
         quotes = _unique(quote for check in checks for quote in check.quotes)
         findings = [finding for check in checks for finding in _of_check(check)]
@@ -114,7 +114,7 @@ class _Desk:
         )
 
     def check(self, citation: Citation) -> QuoteCheck:
-        """Check one citation; a source may be named by number, id or address."""
+        """Check one citation; a source may be given by number, id or URL."""
         name = citation.source.strip().strip("[]")
         cited = self.numbered.get(name) or self.addresses.get(name) or name or None
         check = check_quote(citation.quote, self.snapshots, cited)
@@ -122,7 +122,7 @@ class _Desk:
         return check
 
     def contradictions(self, draft: Draft) -> list[Contradiction]:
-        """The disagreements: the model's whose sides stand, then those found by rule."""
+        """Return contradictions: the model's with verified sides, then those found by rule."""
         kept = []
         for named in draft.contradictions:
             checks = [self.check(side) for side in named.sides]
@@ -142,7 +142,7 @@ class _Desk:
         return Side(quote=quote.id, snapshot=quote.snapshot, published=published)
 
     def _of_text(self, text: str, quotes: list[Quote], *, must_cite: bool) -> list[Finding]:
-        """What the words of a claim say that its sources do not."""
+        """Find numbers, names and URLs in a claim that its sources do not contain."""
         found = [
             Finding(code="url_not_read", level="error", detail=url)
             for url in _URL.findall(text)
@@ -205,15 +205,15 @@ def _report(
     question: str,
     sections: list[Section],
     contradictions: list[Contradiction],
-    desk: _Desk,
+    check: _DraftCheck,
 ) -> Report:
-    quotes = tuple(desk.quotes.values())
+    quotes = tuple(check.quotes.values())
     cited = list(dict.fromkeys(quote.snapshot for quote in quotes))
     sources = tuple(
         Source(
             number=number,
-            snapshot=desk.snapshots[key].info,
-            flags=tuple(flags_of(desk.snapshots[key], desk.snapshots, desk.family)),
+            snapshot=check.snapshots[key].info,
+            flags=tuple(flags_of(check.snapshots[key], check.snapshots, check.family)),
         )
         for number, key in enumerate(cited, 1)
     )
@@ -224,8 +224,8 @@ def _report(
         quotes=quotes,
         sources=sources,
         contradictions=tuple(contradictions),
-        dropped=tuple(desk.dropped),
-        tally=tally(sections, desk.dropped, quotes, desk.refused, len(sources), contradictions),
+        dropped=tuple(check.dropped),
+        tally=tally(sections, check.dropped, quotes, check.refused, len(sources), contradictions),
     )
 
 
@@ -237,7 +237,7 @@ def tally(
     sources: int,
     contradictions: Iterable[Contradiction],
 ) -> Tally:
-    """Count what is in a report; remarks are no claims."""
+    """Count the parts of a report; remarks do not count as claims."""
     statuses = [c.status for s in sections if s.kind == "findings" for c in s.claims]
     gone = len(list(dropped))
     return Tally(

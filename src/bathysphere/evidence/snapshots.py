@@ -1,20 +1,19 @@
-"""Snapshots: what a source said when it was read, as bytes and as text, with hashes."""
+"""Snapshots: the content of a source when it was read, as bytes and text, with hashes."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from bathysphere.core.canonical import canonical, digest, from_canonical, sha256
+from bathysphere.core.canonical import digest, sha256
 from bathysphere.core.errors import CallerError
 from bathysphere.evidence.injection import injected_spans
 from bathysphere.evidence.normal import Normalised, Span, normalise
 
 Origin = Literal["web", "corpus", "client"]
-"""Where a source comes from: the web, a corpus of the operator's, or the person's own files."""
+"""Where a source comes from: the web, the operator's corpus, or the user's own files."""
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -26,7 +25,7 @@ class UnknownSnapshot(CallerError):
 
 
 class SnapshotInfo(BaseModel):
-    """All of a snapshot but its bytes: what goes into state, events and the proof's index."""
+    """The metadata of a snapshot, used in state, events and the proof's index."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,14 +43,14 @@ class SnapshotInfo(BaseModel):
     text_sha256: Sha256
 
     def expected_id(self) -> str:
-        """The id that follows from what was read and where; the time of reading is no part."""
+        """Compute the id from the content and URLs; the time of reading does not matter."""
         return digest([self.url, self.final_url, self.origin, self.body_sha256, self.text_sha256])[
             :24
         ]
 
 
 class Snapshot:
-    """One source as it was read. Its parts never change; its id follows from them."""
+    """One source as it was read. Immutable; its id is derived from its content."""
 
     def __init__(self, info: SnapshotInfo, body: bytes, text: str) -> None:
         self.info = info
@@ -60,45 +59,45 @@ class Snapshot:
 
     @property
     def id(self) -> str:
-        """The id, from the address and the hashes."""
+        """The id, derived from the URLs and hashes."""
         return self.info.id
 
     @cached_property
     def text_bytes(self) -> bytes:
-        """The text in UTF-8: what the offsets of quotes count."""
+        """The text in UTF-8, to which the offsets of quotes refer."""
         return self.text.encode("utf-8")
 
     @cached_property
     def normalised(self) -> Normalised:
-        """The text as quotes are compared with it."""
+        """The normalised text, for comparison with quotes."""
         return normalise(self.text)
 
     @cached_property
     def injected(self) -> list[Span]:
-        """The passages that speak to the model instead of the reader."""
+        """The passages that look like prompt injection."""
         return injected_spans(self.text)
 
     def is_injected(self, span: Span) -> bool:
-        """Whether a span lies, even partly, in such a passage."""
+        """Whether a span overlaps such a passage."""
         return any(span.start < bad.end and bad.start < span.end for bad in self.injected)
 
     def slice(self, start: int, end: int) -> str:
-        """The text between two byte offsets.
+        """Return the text between two byte offsets.
 
         Raises:
-            CallerError: the offsets are outside, or inside a character.
+            CallerError: The offsets are out of range, or inside a character.
         """
         if not 0 <= start < end <= len(self.text_bytes):
-            raise CallerError(f"bytes {start} to {end} are not in snapshot {self.id}")
+            raise CallerError(f"Bytes {start} to {end} are not in snapshot {self.id}")
         try:
             return self.text_bytes[start:end].decode("utf-8")
         except UnicodeDecodeError as error:
-            raise CallerError(f"bytes {start} to {end} cut a character in two") from error
+            raise CallerError(f"Bytes {start} to {end} split a character") from error
 
     def check(self) -> None:
-        """Raise where the parts do not have the hashes, sizes and id they claim."""
+        """Raise `CallerError` if the content does not match the hashes, sizes and id."""
         info = self.info
-        told = (info.id, info.body_bytes, info.body_sha256, info.text_bytes, info.text_sha256)
+        declared = (info.id, info.body_bytes, info.body_sha256, info.text_bytes, info.text_sha256)
         text = self.text_bytes
         found = (
             info.expected_id(),
@@ -107,8 +106,8 @@ class Snapshot:
             len(text),
             sha256(text),
         )
-        if told != found:
-            raise CallerError(f"snapshot {info.id} is not what it says it is")
+        if declared != found:
+            raise CallerError(f"Snapshot {info.id} does not match its hash")
 
 
 def take_snapshot(
@@ -123,18 +122,18 @@ def take_snapshot(
     content_type: str = "text/plain",
     published: str | None = None,
 ) -> Snapshot:
-    """Make a snapshot of what was just read.
+    """Create a snapshot of a source.
 
     Args:
-        url: The address that was asked for.
-        body: The bytes as they came, after transfer decoding.
-        text: The readable text taken from them.
+        url: The requested URL.
+        body: The bytes as received, after transfer decoding.
+        text: The readable text extracted from them.
         fetched_at: When it was read.
-        final_url: Where redirects led, if elsewhere.
-        origin: The web, the operator's corpus, or the person's own files.
-        title: What the source calls itself.
+        final_url: The URL after redirects, if different.
+        origin: The web, the operator's corpus, or the user's own files.
+        title: The title of the source.
         content_type: The media type, without parameters.
-        published: The date the source gives itself, as `YYYY-MM-DD`.
+        published: The publication date that the source gives, as `YYYY-MM-DD`.
     """
     text = text.encode("utf-8", "replace").decode("utf-8")
     text_bytes = text.encode("utf-8")
@@ -156,77 +155,9 @@ def take_snapshot(
 
 
 def by_id(snapshots: Iterable[Snapshot]) -> dict[str, Snapshot]:
-    """Snapshots by their ids, in order."""
+    """Index snapshots by id, in order."""
     return {snapshot.id: snapshot for snapshot in snapshots}
 
 
 Snapshots = Mapping[str, Snapshot]
-"""The snapshots of one run, by id: the only things its report may cite."""
-
-
-class SnapshotStore(Protocol):
-    """Where snapshots are kept between the steps of a run; state holds only their ids."""
-
-    async def put(self, snapshot: Snapshot) -> str:
-        """Keep a snapshot; the same one twice is one. Returns its id."""
-        ...
-
-    async def get(self, snapshot_id: str) -> Snapshot:
-        """Give a snapshot back, or raise `UnknownSnapshot`."""
-        ...
-
-
-class MemorySnapshots:
-    """Snapshots in this process."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Snapshot] = {}
-
-    async def put(self, snapshot: Snapshot) -> str:
-        """Keep a snapshot."""
-        return self._kept.setdefault(snapshot.id, snapshot).id
-
-    async def get(self, snapshot_id: str) -> Snapshot:
-        """Give a snapshot back."""
-        if snapshot_id not in self._kept:
-            raise UnknownSnapshot(f"there is no snapshot {snapshot_id!r}")
-        return self._kept[snapshot_id]
-
-
-class FolderSnapshots:
-    """Snapshots as files of one folder; what is read back is checked against its hashes."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    async def put(self, snapshot: Snapshot) -> str:
-        """Write the parts; the index last, so that a snapshot is there whole or not at all."""
-        self._root.mkdir(parents=True, exist_ok=True)
-        parts = {
-            "body": snapshot.body,
-            "txt": snapshot.text_bytes,
-            "json": canonical(snapshot.info.model_dump()),
-        }
-        if not self._path(snapshot.id, "json").exists():
-            for ending, data in parts.items():
-                waiting = self._path(snapshot.id, f"{ending}.new")
-                waiting.write_bytes(data)
-                waiting.replace(self._path(snapshot.id, ending))
-        return snapshot.id
-
-    async def get(self, snapshot_id: str) -> Snapshot:
-        """Read the parts back and check them."""
-        if len(snapshot_id) != 24 or not set(snapshot_id) <= set("0123456789abcdef"):
-            raise UnknownSnapshot(f"there is no snapshot {snapshot_id!r}")
-        try:
-            info: Any = from_canonical(self._path(snapshot_id, "json").read_bytes())
-        except FileNotFoundError as error:
-            raise UnknownSnapshot(f"there is no snapshot {snapshot_id!r}") from error
-        body = self._path(snapshot_id, "body").read_bytes()
-        text = self._path(snapshot_id, "txt").read_bytes().decode("utf-8")
-        snapshot = Snapshot(SnapshotInfo.model_validate(info), body, text)
-        snapshot.check()
-        return snapshot
-
-    def _path(self, snapshot_id: str, ending: str) -> Path:
-        return self._root / f"{snapshot_id}.{ending}"
+"""The snapshots of one run, by id: the only sources its report may cite."""

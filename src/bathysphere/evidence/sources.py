@@ -1,4 +1,4 @@
-"""What can be said of sources by rule: which are copies of one another, and what is odd."""
+"""Rule-based checks of sources: copies of one another, and warnings."""
 
 import re
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from bathysphere.evidence.snapshots import Snapshot, Snapshots
 
 SHINGLE = 5
 SAME = 0.6
-"""The share of common five-word runs from which two texts count as one."""
+"""The share of common five-word runs above which two texts count as copies."""
 THIN = 200
-"""Letters under which a page says too little."""
+"""A page with fewer characters has too little content."""
 
 _WORD = re.compile(r"\w+")
 _SOFT_404 = re.compile(
@@ -28,7 +28,7 @@ _PAYWALL = re.compile(
 
 
 def clusters(snapshots: Iterable[Snapshot]) -> dict[str, str]:
-    """For each snapshot the id of the first one of its family of copies."""
+    """Map each snapshot to the first one of its group of copies."""
     leaders: list[tuple[str, frozenset[str]]] = []
     family: dict[str, str] = {}
     for snapshot in snapshots:
@@ -41,12 +41,12 @@ def clusters(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 
 
 def independent(quoted: Iterable[str], family: dict[str, str]) -> int:
-    """How many families of copies some snapshots belong to."""
+    """Count the groups of copies that some snapshots belong to."""
     return len({family.get(snapshot, snapshot) for snapshot in quoted})
 
 
 def flags_of(snapshot: Snapshot, snapshots: Snapshots, family: dict[str, str]) -> list[FlagCode]:
-    """What is odd about a source."""
+    """Return the warnings about a source."""
     head = snapshot.text[:2_000]
     length = len(snapshot.text)
     info = snapshot.info
@@ -68,12 +68,12 @@ def _host(url: str) -> str:
 def _shingles(text: str) -> frozenset[str]:
     words = _WORD.findall(text.lower())
     runs = (" ".join(words[at : at + SHINGLE]) for at in range(max(1, len(words) - SHINGLE + 1)))
-    # The smallest hashes are a fair sample, so that a long page costs what a short one does.
+    # The smallest hashes are a fair sample, so a long page costs no more than a short one.
     return frozenset(sorted({sha256(run.encode("utf-8"))[:16] for run in runs})[:400])
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Jaccard of the two texts, estimated from the smallest hashes of both together."""
+    """Whether the texts are copies, by their Jaccard similarity estimated from hashes (MinHash)."""
     smallest = sorted(one | other)[: max(1, min(len(one), len(other)))]
     common = sum(run in one and run in other for run in smallest)
     return common >= SAME * len(smallest)

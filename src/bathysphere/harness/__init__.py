@@ -1,1 +1,1 @@
-"""The harness: a specification as data, the order of its stack, one call into deepagents."""
+"""The harness: builds agents from declarative specs on top of deepagents."""

@@ -1,7 +1,7 @@
-"""From a specification to a graph: the only call into deepagents' factory.
+"""Compile a spec into a graph, with deepagents' factory.
 
-deepagents lets a layer of the caller take the place of its own by name. We fill each of its slots:
-with our fused core, our subagents, our fused inner layers, or nothing where our core does the work.
+deepagents lets callers replace its layers by name. Each of its slots is filled with our fused core,
+our subagents, our fused inner layers, or a no-op if our core does the work.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,18 @@ from bathysphere.harness.stack import (
     main_agent,
     subagent,
 )
+from bathysphere.harness.state import check_writers
+from bathysphere.upstream import (
+    CORE_SLOT,
+    INNER_SLOT,
+    PROMPT_CACHING_SUFFIX,
+    SUBAGENTS_SLOT,
+    VACATED_SLOTS,
+)
 
 Layer = AgentMiddleware[Any, Any, Any]
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
-CORE_SLOT = "FilesystemMiddleware"
-SUBAGENTS_SLOT = "SubAgentMiddleware"
-INNER_SLOT = "UnsupportedContentMiddleware"
-VACATED = ("_ParentNotifierMiddleware", "SummarizationMiddleware", "PatchToolCallsMiddleware")
-"""Slots whose work our core does, or that only serve deepagents' own remote subagents."""
 RECURSION_LIMIT = 9_999
 
 
@@ -46,11 +49,26 @@ def build(
     cache: BaseCache[Any] | None = None,
     debug: bool = False,
 ) -> Graph:
-    """Compile a specification.
+    """Compile a spec.
 
     Raises:
-        ConfigError: If two tools of one agent, or two subagents, have the same name.
+        ConfigError: If two tools of one agent, or two subagents, have the same name, or a field
+            of its state does not declare who writes it.
     """
+    graph = _compiled(spec, checkpointer=checkpointer, store=store, cache=cache, debug=debug)
+    if spec.requires_writers:
+        check_writers(graph)
+    return graph
+
+
+def _compiled(
+    spec: Spec,
+    *,
+    checkpointer: Checkpointer,
+    store: BaseStore | None,
+    cache: BaseCache[Any] | None,
+    debug: bool,
+) -> Graph:
     if isinstance(spec, GraphSpec):
         return spec.graph().compile(
             checkpointer=checkpointer, store=store, cache=cache, debug=debug, name=spec.name
@@ -64,7 +82,7 @@ def build(
         list(agent.tools),
         system_prompt=agent.prompt,
         middleware=_slots(agent.stack, subagents),
-        # The slot must exist to be filled; with none of our own it is filled with nothing.
+        # The slot must exist to be replaced, even if there are no subagents.
         subagents=subagents or [_placeholder(agent)],
         skills=list(spec.skills) or None,
         memory=list(spec.memory) or None,
@@ -81,9 +99,9 @@ def build(
 
 
 class SubagentsMiddleware(SubAgentMiddleware):
-    """Gives the main agent `task`, to send out the subagents of its specification."""
+    """Provides `task`, which starts subagents."""
 
-    # Upstream adds nothing to the prompt here, at the price of a wrapped model call.
+    # Upstream wraps each model call here without changing the prompt.
     wrap_model_call = AgentMiddleware.wrap_model_call  # type: ignore[assignment]  # wider result
     awrap_model_call = AgentMiddleware.awrap_model_call  # type: ignore[assignment]  # wider result
 
@@ -94,7 +112,7 @@ class SubagentsMiddleware(SubAgentMiddleware):
 
 
 class _Vacant(AgentMiddleware[Any, Any, Any]):
-    """Takes a slot of deepagents' stack and does nothing in it."""
+    """A no-op layer that fills a slot of deepagents' stack."""
 
     def __init__(self, slot: str) -> None:
         super().__init__()
@@ -106,18 +124,23 @@ class _Vacant(AgentMiddleware[Any, Any, Any]):
 
 
 def _slots(stack: Stack, subagents: Sequence[CompiledSubAgent]) -> list[Layer]:
-    caching = [
-        layer.name for layer in stack.inner if layer.name.endswith("PromptCachingMiddleware")
-    ]
-    sending: Layer = _Vacant(SUBAGENTS_SLOT)
+    caching = [layer.name for layer in stack.inner if layer.name.endswith(PROMPT_CACHING_SUFFIX)]
+    subagents_layer: Layer = _Vacant(SUBAGENTS_SLOT)
     if subagents:
-        sending = SubagentsMiddleware(backend=_backend(stack), subagents=subagents)
+        subagents_layer = SubagentsMiddleware(backend=_backend(stack), subagents=subagents)
     core, inner = _fused(stack)
-    return [core, sending, *map(_Vacant, VACATED), *stack.own, *map(_Vacant, caching), inner]
+    return [
+        core,
+        subagents_layer,
+        *map(_Vacant, VACATED_SLOTS),
+        *stack.own,
+        *map(_Vacant, caching),
+        inner,
+    ]
 
 
 def _fused(stack: Stack) -> tuple[Layer, Layer]:
-    """The harness's own layers as two, or as one where nothing stands between them."""
+    """Fuse the harness's layers into two, or one if the agent has no own layers."""
     if not stack.own:
         return fuse(CORE_SLOT, stack.layers), _Vacant(INNER_SLOT)
     return fuse(CORE_SLOT, stack.core), fuse(INNER_SLOT, stack.inner)
@@ -139,6 +162,8 @@ def _subagent(spec: AgentSpec, sub: SubagentSpec | CompiledSubagent) -> Compiled
         context_schema=spec.context_schema,
         name=agent.name,
     ).with_config({"recursion_limit": RECURSION_LIMIT})
+    if spec.requires_writers:
+        check_writers(graph)
     return {"name": agent.name, "description": agent.description, "runnable": graph}
 
 

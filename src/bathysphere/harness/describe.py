@@ -1,56 +1,59 @@
-"""A specification in words: what `spec.describe()` prints."""
+"""Describe a spec as text, for `bathysphere agents NAME`."""
 
 from collections.abc import Sequence
 
 from langchain_core.language_models import BaseChatModel
 
 from bathysphere.core.usage import Limits
-from bathysphere.harness.spec import AgentSpec, CompiledSubagent, GraphSpec
+from bathysphere.harness.spec import AgentSpec, CompiledSubagent, GraphSpec, Spec
 from bathysphere.harness.stack import Agent, Layer, layer_name, main_agent, subagent, tool_name
 
 WIDTH = 36
 
 
-def describe(spec: AgentSpec) -> str:
-    """The agent's parts, then every layer of the main agent and of each subagent, in order."""
+def describe(spec: Spec) -> str:
+    """Describe an agent: its layers in order, or the nodes of its graph."""
+    return _describe_graph(spec) if isinstance(spec, GraphSpec) else _describe_agent(spec)
+
+
+def _describe_agent(spec: AgentSpec) -> str:
     lines = [f"agent {spec.name}"]
     lines += [f"  {spec.description}"] if spec.description else []
     lines += [
         f"  backend    {type(spec.backend).__name__}",
         f"  approvals  {', '.join(sorted(spec.approvals)) or 'none'}",
         f"  limits     {_limits(spec.limits)}",
-        *_agent(main_agent(spec), "main agent", sends=[sub.name for sub in spec.subagents]),
+        *_agent(main_agent(spec), "main agent", subagents=[sub.name for sub in spec.subagents]),
     ]
     for sub in spec.subagents:
         if isinstance(sub, CompiledSubagent):
-            lines += ["", f"subagent {sub.name} (compiled elsewhere)"]
+            lines += ["", f"subagent {sub.name} (precompiled)"]
         else:
             lines += _agent(subagent(spec, sub), f"subagent {sub.name}")
     return "\n".join(lines)
 
 
-def describe_graph(spec: GraphSpec) -> str:
-    """The nodes of the agent's own graph, and where each may lead."""
+def _describe_graph(spec: GraphSpec) -> str:
     graph = spec.graph()
-    leads: dict[str, list[str]] = {}
+    targets: dict[str, list[str]] = {}
     for start, end in sorted(graph.edges):
-        leads.setdefault(start, []).append(end)
+        targets.setdefault(start, []).append(end)
     for start, branches in graph.branches.items():
         for branch in branches.values():
-            leads.setdefault(start, []).extend(sorted((branch.ends or {}).values()))
+            targets.setdefault(start, []).extend(sorted((branch.ends or {}).values()))
     lines = [f"agent {spec.name}"]
     lines += [f"  {spec.description}"] if spec.description else []
-    lines += ["", "a graph of its own:"]
+    lines += ["", "custom graph:"]
     nodes = [name for name in graph.nodes if not name.startswith("__")]
-    lines += [f"  {name:<{WIDTH}}to {', '.join(leads.get(name, []))}" for name in nodes]
+    lines += [f"  {name:<{WIDTH}}to {', '.join(targets.get(name, []))}" for name in nodes]
     return "\n".join(lines)
 
 
-def _agent(agent: Agent, title: str, sends: Sequence[str] = ()) -> list[str]:
+def _agent(agent: Agent, title: str, subagents: Sequence[str] = ()) -> list[str]:
     tools = ", ".join(tool_name(tool) for tool in agent.tools)
     lines = ["", title, f"  model      {model_name(agent.model)}"]
-    lines += [f"  tools      {tools or 'only those of its layers'}"]
-    lines += [f"  sends out  {', '.join(sends)}"] if sends else []
+    lines += [f"  tools      {tools or 'only those of the layers'}"]
+    lines += [f"  subagents  {', '.join(subagents)}"] if subagents else []
     return [*lines, "  layers, outermost first:", *map(_layer, agent.stack.layers)]
 
 
@@ -60,7 +63,7 @@ def _layer(layer: Layer) -> str:
 
 
 def model_name(model: BaseChatModel) -> str:
-    """A model's class and, where it has one, its name."""
+    """A model's class and name, if it has one."""
     name = getattr(model, "model_name", None) or getattr(model, "model", None)
     return f"{type(model).__name__} {name}" if isinstance(name, str) else type(model).__name__
 

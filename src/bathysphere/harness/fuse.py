@@ -1,8 +1,8 @@
-"""Fuse: several layers as one.
+"""Fuse several middleware layers into one, for speed.
 
 LangChain wraps every hook of every layer in a trace span, which in async costs a thread hop and a
 task per layer and call even when nothing is traced, and gives every node hook a graph step, which
-costs a checkpoint. Our own layers need neither, so they run as one layer, in the same order.
+costs a checkpoint. The harness's layers need neither, so they run as one layer, in the same order.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,6 +19,8 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from bathysphere.upstream import updates_of
+
 Layer = AgentMiddleware[Any, Any, Any]
 ModelCall = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncModelCall = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -31,7 +33,7 @@ UNFUSED_HOOKS = ("before_model", "after_model", "after_agent")
 
 
 def fuse(name: str, layers: Sequence[Layer]) -> Layer:
-    """One layer that does what these do in order; only the hooks they have become hooks."""
+    """Fuse layers into one, with only the hooks that they define."""
     for layer in layers:
         for hook in UNFUSED_HOOKS:
             if _has(layer, hook):
@@ -47,7 +49,7 @@ def fuse(name: str, layers: Sequence[Layer]) -> Layer:
 
 
 class _Fused(AgentMiddleware[Any, Any, Any]):
-    """The layers behind one door."""
+    """Runs several layers in order."""
 
     def __init__(self, name: str, layers: Sequence[Layer]) -> None:
         super().__init__()
@@ -110,7 +112,7 @@ def _around(
     inner_commands: Commands = []
 
     def inner(request: ModelRequest[Any]) -> ModelResponse[Any]:
-        inner_commands.clear()  # a layer that calls again starts over
+        inner_commands.clear()  # reset when a layer calls the handler again
         return _around(layers[1:], request, handler, inner_commands)
 
     response = _split(layers[0].wrap_model_call(request, inner), inner_commands)
@@ -129,7 +131,7 @@ async def _aaround(
     inner_commands: Commands = []
 
     async def inner(request: ModelRequest[Any]) -> ModelResponse[Any]:
-        inner_commands.clear()  # a layer that calls again starts over
+        inner_commands.clear()  # reset when a layer calls the handler again
         return await _aaround(layers[1:], request, handler, inner_commands)
 
     response = _split(await layers[0].awrap_model_call(request, inner), inner_commands)
@@ -156,7 +158,7 @@ async def _aaround_tool(
 def _split(
     result: ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any], commands: Commands
 ) -> ModelResponse[Any]:
-    """The response alone; its command joins those of the layers inside."""
+    """Split off the response; its command is added to those of the inner layers."""
     if isinstance(result, ExtendedModelResponse):
         if result.command is not None:
             commands.append(result.command)
@@ -171,7 +173,7 @@ def _together(
         return response
     if len(commands) == 1:
         return ExtendedModelResponse(model_response=response, command=commands[0])
-    updates = [pair for command in commands for pair in command._update_as_tuples()]
+    updates = [pair for command in commands for pair in updates_of(command)]
     return ExtendedModelResponse(model_response=response, command=Command(update=updates))
 
 

@@ -1,8 +1,8 @@
-"""An agent as data: what it is made of, before anything is built.
+"""Declarative specs of agents.
 
-`AgentSpec` can be printed, compared and kept in a snapshot. `GraphSpec` is for an agent whose flow
-is fixed, and is a graph of its own. `harness.build` turns either into a compiled graph.
-Nothing here reads the environment, opens a connection or calls a model.
+`AgentSpec` can be printed, compared and stored as a snapshot. `GraphSpec` is for an agent with a
+fixed flow, defined by its own graph. `harness.build` compiles either into a graph. Nothing here
+reads the environment, opens a connection or calls a model.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,14 +32,14 @@ what you could not do and why."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubagentSpec:
-    """An agent that the main agent can send out with the `task` tool.
+    """An agent that the main agent can start with the `task` tool.
 
-    What is `None` is inherited from the main agent.
+    Fields that are None are inherited from the main agent.
     """
 
     name: str
     description: str
-    """What it is good for: the main agent chooses by this."""
+    """When to use it: the main agent chooses by this."""
     prompt: str = SUBAGENT_PROMPT
     model: BaseChatModel | None = None
     tools: tuple[Tool, ...] | None = None
@@ -52,7 +52,7 @@ class SubagentSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompiledSubagent:
-    """A subagent that someone has built already; limits bind it only if this harness built it."""
+    """A precompiled subagent; limits apply to it only if this harness built it."""
 
     name: str
     description: str
@@ -62,12 +62,12 @@ class CompiledSubagent:
 GENERAL_PURPOSE = SubagentSpec(
     name="general-purpose", description=DEFAULT_GENERAL_PURPOSE_DESCRIPTION
 )
-"""The subagent that every agent has unless its spec says otherwise: same tools, a clean desk."""
+"""The default subagent: the same tools, with an empty context."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentSpec:
-    """Everything that makes an agent."""
+    """The complete specification of an agent."""
 
     name: str
     """Graph name, command line argument and URL segment."""
@@ -80,9 +80,12 @@ class AgentSpec:
     middleware: tuple[AgentMiddleware[Any, Any, Any], ...] = ()
     """This agent's own layers, outermost first, inside the harness's core layers."""
     approvals: Mapping[str, Approval] = field(default_factory=dict)
-    """Tools that wait for the person's word, in the main agent and in all subagents."""
+    """Tools that need approval, in the main agent and all subagents.
+
+    If the backend has a shell, `execute` is included unless it is set to False here.
+    """
     limits: Limits = field(default_factory=Limits)
-    """What the whole tree of agents may use in one run."""
+    """Limits of a run, for the whole tree of agents."""
     subagent_model: BaseChatModel | None = None
     summary_model: BaseChatModel | None = None
     skills: tuple[str, ...] = ()
@@ -91,40 +94,26 @@ class AgentSpec:
     response_format: Any = None
     state_schema: type[HarnessState] = HarnessState
     context_schema: type[Any] | None = None
-
-    def describe(self) -> str:
-        """Print the agent: its parts, and every layer of the main agent and each subagent."""
-        from bathysphere.harness.describe import describe  # the stack needs this module first
-
-        return describe(self)
-
-    def __str__(self) -> str:
-        return self.describe()
+    requires_writers: bool = True
+    """Whether `build` rejects state fields without a declared writer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GraphSpec:
-    """An agent whose flow is fixed: its nodes and edges are its own, not the harness's loop."""
+    """An agent with a fixed flow, defined by its own graph instead of the harness's loop."""
 
     name: str
     """Graph name, command line argument and URL segment."""
     graph: Callable[[], StateGraph[Any, Any, Any, Any]]
-    """Makes the graph; nothing is opened, read or called by it."""
+    """Creates the graph, without side effects."""
     description: str = ""
     prompt: str = ""
-    """What its nodes tell their models."""
+    """The prompts of its nodes."""
     answers: Mapping[str, Any] = field(default_factory=dict)
-    """What its nodes' models must answer: node → JSON schema."""
-
-    def describe(self) -> str:
-        """Print the agent: its nodes, and where each may lead."""
-        from bathysphere.harness.describe import describe_graph  # as above
-
-        return describe_graph(self)
-
-    def __str__(self) -> str:
-        return self.describe()
+    """Node → JSON schema of its model's answers."""
+    requires_writers: bool = True
+    """Whether `build` rejects state fields without a declared writer."""
 
 
 Spec = AgentSpec | GraphSpec
-"""What `build` takes, and what the package of an agent gives."""
+"""The spec of an agent package, as accepted by `build`."""

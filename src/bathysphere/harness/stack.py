@@ -1,22 +1,22 @@
-"""The order of the layers: which ones an agent has, outermost first, and why they stand there.
+"""The middleware stack of an agent: its layers, outermost first.
 
 The core wraps everything and is fused into one layer; the agent's own layers come next; the inner
-layers stand right around the model and the tools. A subagent has the same stack.
+layers are directly around the model and the tools. Subagents have the same stack.
 
 | layer | model call | tool call | start of a run |
 |---|---|---|---|
-| Files | evicts what is too large | shares files in the tree | clears deletions |
+| Files | evicts large results | shares files in the tree | clears deletions |
 | Planning | | one list at a time | |
 | Compaction | history fits the window | | |
 | Turn | | | run id, dangling calls |
 | *the agent's own* | | | |
 | prompt caching | marks what the provider may cache | | |
-| Approvals | | asks the person | |
+| Approvals | | asks for approval | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
-| Payments | is paid for, where payment is on | | |
-| Effects | | what changes the world is done once | |
-| Content | what the model cannot take | | |
+| Payments | charges for it, if enabled | | |
+| Effects | | runs side effects once | |
+| Content | replaces unsupported input | | |
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deepagents.backends.protocol import BackendProtocol
-from deepagents.middleware._fs_interrupt import _build_interrupt_on_from_permissions
-from deepagents.middleware._prompt_caching import append_prompt_caching_middleware
-from deepagents.middleware.filesystem import FilesystemPermission
+from deepagents.middleware.filesystem import FilesystemPermission, supports_execution
 from deepagents.middleware.skills import SkillsMiddleware
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
@@ -42,9 +40,10 @@ from bathysphere.middleware.effects import EffectsMiddleware
 from bathysphere.middleware.failures import FailuresMiddleware
 from bathysphere.middleware.files import FilesMiddleware
 from bathysphere.middleware.limits import LimitsMiddleware
-from bathysphere.middleware.payments import PaymentsMiddleware, metered_summary
+from bathysphere.middleware.payments.middleware import PaymentsMiddleware, metered_summary
 from bathysphere.middleware.planning import GUIDANCE, PlanningMiddleware
 from bathysphere.middleware.turn import TurnMiddleware
+from bathysphere.upstream import append_prompt_caching_middleware, approvals_from_permissions
 
 Layer = AgentMiddleware[Any, Any, Any]
 
@@ -59,19 +58,19 @@ class Stack:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """All of them, in order."""
+        """All layers, in order."""
         return (*self.core, *self.own, *self.inner)
 
 
 def layer_name(layer: Layer) -> str:
-    """What a layer is called: its class, or its public name where the class is private."""
+    """The name of a layer: its class, or its `name` if the class is private."""
     name = type(layer).__name__
     return layer.name if name.startswith("_") else name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agent:
-    """One agent of a tree, with everything it inherits filled in."""
+    """One agent of a tree, with inherited values resolved."""
 
     name: str
     description: str
@@ -83,7 +82,7 @@ class Agent:
 
 
 def main_agent(spec: AgentSpec) -> Agent:
-    """The main agent of a specification."""
+    """The main agent of a spec."""
     return Agent(
         name=spec.name,
         description=spec.description,
@@ -104,7 +103,7 @@ def main_agent(spec: AgentSpec) -> Agent:
 
 
 def subagent(spec: AgentSpec, sub: SubagentSpec) -> Agent:
-    """A subagent of a specification, with what it inherits from it."""
+    """A subagent of a spec, with inherited values resolved."""
     model = sub.model or spec.subagent_model or spec.model
     skills = (
         SkillsMiddleware(backend=spec.backend, sources=list(sub.skills)) if sub.skills else None
@@ -129,7 +128,7 @@ def subagent(spec: AgentSpec, sub: SubagentSpec) -> Agent:
 
 
 def check_names(agent: Agent, *more: str) -> None:
-    """Refuse two tools of one name: LangChain would let the last one win without a word."""
+    """Reject duplicate tool names: in LangChain the last one would silently win."""
     owners: dict[str, str] = {}
     named = [(name, "the harness") for name in more]
     named += [(tool_name(tool), "its tools") for tool in agent.tools]
@@ -143,16 +142,18 @@ def check_names(agent: Agent, *more: str) -> None:
 
 
 def check_subagents(spec: AgentSpec) -> None:
-    """Refuse subagents that the main agent could not tell apart."""
+    """Reject subagents without a unique name."""
     names = [sub.name for sub in spec.subagents]
     for name in names:
         if not name or names.count(name) > 1:
-            what = f"two subagents named '{name}'" if name else "a subagent without a name"
-            raise ConfigError(f"Agent '{spec.name}' has {what}", hint="the model chooses by name")
+            problem = f"two subagents named '{name}'" if name else "a subagent without a name"
+            raise ConfigError(
+                f"Agent '{spec.name}' has {problem}", hint="the model chooses by name"
+            )
 
 
 def tool_name(tool: Tool) -> str:
-    """The name that the model calls a tool by."""
+    """The name by which the model calls a tool."""
     if isinstance(tool, dict):
         return str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type"))
     return tool.name if isinstance(tool, BaseTool) else str(getattr(tool, "__name__", tool))
@@ -179,10 +180,11 @@ def _stack(
     counting = LimitsMiddleware(limits)
     inner: list[Layer] = []
     append_prompt_caching_middleware(inner)
-    # A permission may say "ask": that is an approval too. What the spec names itself wins.
-    asked = _build_interrupt_on_from_permissions(list(permissions), backend)
-    if asked or approvals:
-        inner.append(ApprovalsMiddleware({**asked, **approvals}))
+    # A permission may require approval too; explicit approvals in the spec take precedence.
+    from_permissions = approvals_from_permissions(list(permissions), backend)
+    shell: dict[str, Approval] = {"execute": True} if supports_execution(backend) else {}
+    if gated := {**shell, **from_permissions, **approvals}:
+        inner.append(ApprovalsMiddleware(gated))
     inner += [
         FailuresMiddleware(),
         counting,

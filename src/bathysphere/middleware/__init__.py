@@ -1,1 +1,1 @@
-"""One capability a file: adapters from the domain to the agent loop."""
+"""Agent middleware, one capability per file: adapters from the domain to the agent loop."""

@@ -1,10 +1,11 @@
-"""Approvals: a tool call that needs the person's word waits for it, alone.
+"""Approvals: each tool call that needs approval waits for the person, independently of others.
 
-LangChain's human-in-the-loop in its `per_call` mode: each gated call is an interrupt of type
-`tool_approval` with its `tool_call_id`; calls beside it that need no approval run at once; a bad
-answer is refused and can be given again. Answers: approve, edit, reject with a reason, respond.
+LangChain's human-in-the-loop in `per_call` mode: each gated call is an interrupt of type
+`tool_approval` with its `tool_call_id`; parallel calls that need no approval run immediately; an
+invalid answer is rejected and can be corrected. Answers: approve, edit, reject with a reason,
+respond.
 
-Order: outside Failures and Limits. No state of its own.
+Order: outside Failures and Limits. No state.
 """
 
 from collections.abc import Mapping
@@ -13,11 +14,11 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnCon
 from langchain.agents.middleware.types import AgentMiddleware
 
 Approval = bool | InterruptOnConfig
-"""`True` allows every kind of answer; a config says which, and when to ask at all."""
+"""`True` allows every kind of answer; a config restricts them and when to ask."""
 
 
 class ApprovalsMiddleware(HumanInTheLoopMiddleware):
-    """Asks the person before the tools that a specification names."""
+    """Asks the person before running the tools named in a spec."""
 
     # Batched mode's hook. Left in place it would be a graph step, and a checkpoint, per model call.
     after_model = AgentMiddleware.after_model
@@ -28,5 +29,5 @@ class ApprovalsMiddleware(HumanInTheLoopMiddleware):
 
     @property
     def name(self) -> str:
-        """The name of the LangChain layer that this one is."""
+        """The name of the LangChain layer that this one replaces."""
         return HumanInTheLoopMiddleware.__name__

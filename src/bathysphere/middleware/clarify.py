@@ -1,8 +1,8 @@
-"""Clarify: let the agent stop and ask before it spends effort on a guess.
+"""Clarify: tools for the agent to ask the person clarifying questions.
 
 Adds `ask_user` and `ask_choices`. Calling one pauses the run with an interrupt of type
-`clarification_request`; the person's answer, checked against what was asked before it is saved,
-comes back as the tool's result. At most `max_questions` a run, which the model is told in words.
+`clarification_request`; the person's answer, validated before it is saved, becomes the tool's
+result. The model may ask at most `max_questions` questions per run.
 
 Order: among the agent's own layers. State: `clarify`.
 """
@@ -17,7 +17,9 @@ from langchain_core.tools import StructuredTool
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
-# ── words to the model ──
+from bathysphere.core.writers import ByEngine
+
+# ── text for the model ──
 
 ASK_USER = """Ask the person one short question and wait for the answer, in their own words.
 
@@ -35,19 +37,20 @@ BUDGET = "You may ask at most {max_questions} questions in a run."
 NONE_LEFT = "No questions are left in this run. State your assumption in your answer and go on."
 CHOSE = "The person chose: {choice}"
 ADDED = "They added: {words}"
+ANSWER = "answer"  # key in a result's additional_kwargs: the person's answer
 
 # ── state ──
 
 
-class Asked(TypedDict):
-    """The questions of one run, by the tool call that asked."""
+class AskedQuestions(TypedDict):
+    """The questions of one run, by tool call id."""
 
     run: str
     calls: list[str]
 
 
-def join_asked(left: Asked | None, right: Asked | None) -> Asked:
-    """The questions of both sides; a newer run starts over."""
+def join_questions(left: AskedQuestions | None, right: AskedQuestions | None) -> AskedQuestions:
+    """Reducer that merges questions; a newer run starts over."""
     if not left or not right or left["run"] != right["run"]:
         return right or left or {"run": "", "calls": []}
     new = [call for call in right["calls"] if call not in left["calls"]]
@@ -55,20 +58,20 @@ def join_asked(left: Asked | None, right: Asked | None) -> Asked:
 
 
 class ClarifyState(AgentState[Any]):
-    """What Clarify remembers between steps."""
+    """State of the Clarify layer."""
 
-    run_id: NotRequired[str]
-    clarify: NotRequired[Annotated[Asked, join_asked]]
+    run_id: NotRequired[ByEngine[str]]
+    clarify: NotRequired[Annotated[ByEngine[AskedQuestions], join_questions]]
 
 
-# ── what is asked and what may be answered ──
-# Clients and the engine check an answer by its JSON Schema alone, so that must say all of it.
+# ── questions and answers ──
+# Clients and the engine validate answers by JSON Schema alone, so it must be complete.
 
-_A_WORD = r"\S"
+_NON_BLANK = r"\S"
 
 
 class Option(BaseModel):
-    """One thing to choose."""
+    """One option."""
 
     id: str = Field(min_length=1, description="Short id, given back when chosen.")
     label: str = Field(min_length=1, description="What the person reads.")
@@ -78,7 +81,7 @@ class Answer(BaseModel):
     """The answer to `ask_user`."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
-    response: str = Field(min_length=1, max_length=20_000, pattern=_A_WORD)
+    response: str = Field(min_length=1, max_length=20_000, pattern=_NON_BLANK)
 
 
 class _Question(BaseModel):
@@ -94,7 +97,7 @@ class _Choices(_Question):
     @classmethod
     def _distinct(cls, options: list[Option]) -> list[Option]:
         if len({option.id for option in options}) < len(options):
-            message = "every option needs an id of its own"
+            message = "option ids must be unique"
             raise ValueError(message)
         return options
 
@@ -133,9 +136,9 @@ class ClarifyMiddleware(AgentMiddleware[ClarifyState, Any, Any]):
 
     def _ask_user(self, question: str, runtime: ToolRuntime) -> Command[Any]:
         if not self._may_ask(runtime):
-            return _result(runtime, NONE_LEFT, asked=False)
+            return _result(runtime, NONE_LEFT)
         answer = interrupt(_request(runtime, "ask_user", question), response_schema=Answer)
-        return _result(runtime, answer.response)
+        return _result(runtime, answer.response, answer=answer.response)
 
     def _ask_choices(
         self,
@@ -147,19 +150,20 @@ class ClarifyMiddleware(AgentMiddleware[ClarifyState, Any, Any]):
         allow_freeform: bool = False,
     ) -> Command[Any]:
         if not self._may_ask(runtime):
-            return _result(runtime, NONE_LEFT, asked=False)
+            return _result(runtime, NONE_LEFT)
         value = _request(runtime, "ask_choices", question) | {
             "options": [option.model_dump() for option in options],
             "allow_multiple": allow_multiple,
             "allow_freeform": allow_freeform,
         }
         schema = _choice_schema(options, several=allow_multiple, words=allow_freeform)
-        return _result(runtime, _chosen(interrupt(value, response_schema=schema), options))
+        answer = interrupt(value, response_schema=schema)
+        return _result(runtime, _chosen(answer, options), answer=_plain(answer, options))
 
     def _may_ask(self, runtime: ToolRuntime) -> bool:
-        """Whether a question is left; calls of one message are counted in their order."""
+        """Whether a question is left; calls in one message are counted in order."""
         state = runtime.state
-        asked: Asked | None = state.get("clarify")
+        asked: AskedQuestions | None = state.get("clarify")
         calls = asked["calls"] if asked and asked["run"] == state.get("run_id", "") else []
         message = next(m for m in reversed(state["messages"]) if isinstance(m, AIMessage))
         asking = [c["id"] for c in message.tool_calls if c["name"] in ("ask_user", "ask_choices")]
@@ -175,16 +179,19 @@ def _request(runtime: ToolRuntime, tool: str, question: str) -> dict[str, Any]:
     }
 
 
-def _result(runtime: ToolRuntime, text: str, *, asked: bool = True) -> Command[Any]:
-    update: dict[str, Any] = {"messages": [ToolMessage(text, tool_call_id=runtime.tool_call_id)]}
-    if asked:
+def _result(runtime: ToolRuntime, text: str, *, answer: str | None = None) -> Command[Any]:
+    """A tool result for the model, with the person's answer attached for clients."""
+    result = ToolMessage(text, tool_call_id=runtime.tool_call_id)
+    update: dict[str, Any] = {"messages": [result]}
+    if answer is not None:
+        result.additional_kwargs[ANSWER] = answer
         run = runtime.state.get("run_id", "")
         update["clarify"] = {"run": run, "calls": [runtime.tool_call_id]}
     return Command(update=update)
 
 
 def _choice_schema(options: list[Option], *, several: bool, words: bool) -> type[BaseModel]:
-    """What may be answered: ids that were offered, as many as were allowed."""
+    """The response schema: offered ids, as many as allowed."""
     offered = {option.id for option in options}
 
     def check(self: Any) -> Any:
@@ -193,43 +200,50 @@ def _choice_schema(options: list[Option], *, several: bool, words: bool) -> type
         if unknown:
             message = f"not among the options: {', '.join(unknown)}"
         elif len(set(self.selected)) < len(self.selected):
-            message = "an option was chosen twice"
+            message = "an option was selected twice"
         elif not self.selected and not freeform:
-            message = "choose an option" + (" or add words of your own" if words else "")
+            message = "choose an option" + (" or add your own answer" if words else "")
         else:
             return self
         raise ValueError(message)
 
-    most = len(options) if several else 1
+    maximum = len(options) if several else 1
     offer: dict[str, Any] = {
         "items": {"type": "string", "enum": sorted(offered)},
         "uniqueItems": True,
     }
     fields: dict[str, Any] = {
-        "selected": (list[str], Field(default=[], max_length=most, json_schema_extra=offer))
+        "selected": (list[str], Field(default=[], max_length=maximum, json_schema_extra=offer))
     }
     if words:
         fields["freeform"] = (str | None, Field(default=None, max_length=20_000))
     validators: dict[str, Any] = {"check": model_validator(mode="after")(check)}
     config = ConfigDict(
-        extra="forbid", str_strip_whitespace=True, json_schema_extra=_something(words=words)
+        extra="forbid", str_strip_whitespace=True, json_schema_extra=_require_answer(words=words)
     )
     return create_model("Choice", __config__=config, __validators__=validators, **fields)
 
 
-def _something(*, words: bool) -> dict[str, Any]:
-    """In JSON Schema, that there must be a choice, or words where they are allowed."""
+def _require_answer(*, words: bool) -> dict[str, Any]:
+    """JSON Schema that requires a choice, or free-form text if allowed."""
     choice = {"required": ["selected"], "properties": {"selected": {"minItems": 1}}}
-    said = {"type": "string", "pattern": _A_WORD}
-    own = {"required": ["freeform"], "properties": {"freeform": said}}
+    text = {"type": "string", "pattern": _NON_BLANK}
+    own = {"required": ["freeform"], "properties": {"freeform": text}}
     return {"anyOf": [choice, own] if words else [choice]}
+
+
+def _plain(answer: Any, options: list[Option]) -> str:
+    labels = {option.id: option.label for option in options}
+    words = getattr(answer, "freeform", None)
+    chosen = ", ".join(labels[choice] for choice in answer.selected)
+    return "\n".join(part for part in (chosen, words) if part)
 
 
 def _chosen(answer: Any, options: list[Option]) -> str:
     labels = {option.id: option.label for option in options}
-    said = []
+    lines = []
     if answer.selected:
-        said.append(CHOSE.format(choice=", ".join(labels[choice] for choice in answer.selected)))
+        lines.append(CHOSE.format(choice=", ".join(labels[choice] for choice in answer.selected)))
     if getattr(answer, "freeform", None):
-        said.append(ADDED.format(words=answer.freeform))
-    return "\n".join(said)
+        lines.append(ADDED.format(words=answer.freeform))
+    return "\n".join(lines)

@@ -1,14 +1,15 @@
-"""Compaction: old history becomes a summary when the model's window fills.
+"""Compaction: summarizes old history when the model's context window fills up.
 
-deepagents' summarization, with a token count that remembers what it counted: upstream counts every
-message and every tool schema again for each model call, a third of the loop's time. The summary is
-written by the `summary` model where a specification names one.
+deepagents' summarization with cached token counts: upstream counts every message and tool schema
+again for each model call, which takes a third of the loop's time. The `summary` model writes the
+summary, if the spec has one.
 
-Order: as in deepagents, outside the layers that count calls. State: deepagents' own.
+Order: as in deepagents, outside the layers that count calls. State: that of deepagents.
 """
 
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
+from copy import copy
 from typing import Any
 
 from deepagents.backends.protocol import BackendProtocol
@@ -21,14 +22,18 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-AroundSummary = Callable[[Callable[[], Awaitable[str]], list[AnyMessage]], Awaitable[str | None]]
-"""Writes a summary, given how and of what; None: it is not to be written."""
+from bathysphere.models.tokens import Limit
+
+AroundSummary = Callable[
+    [Callable[[Limit], Awaitable[str]], list[AnyMessage]], Awaitable[str | None]
+]
+"""Wraps the call that writes a summary; returns None if it must not be written."""
 
 
 class CompactionMiddleware(SummarizationMiddleware):
-    """Summarises old history; `allow_summary` is asked before the model call that takes.
+    """Summarizes old history, if `allow_summary` permits the model call.
 
-    `around_summary` makes that call.
+    `around_summary` wraps that call.
     """
 
     def __init__(
@@ -62,7 +67,7 @@ class CompactionMiddleware(SummarizationMiddleware):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Make the history fit, then call the model."""
+        """Shorten the history if needed, then call the model."""
         try:
             return super().wrap_model_call(request, handler)
         except _NoSummaryError:
@@ -73,47 +78,53 @@ class CompactionMiddleware(SummarizationMiddleware):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Make the history fit, then call the model."""
+        """Shorten the history if needed, then call the model."""
         try:
             return await super().awrap_model_call(request, handler)
         except _NoSummaryError:
             return await handler(request)
 
     def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
-        self._ask()
+        self._check_allowed()
         return super()._create_summary(messages_to_summarize)
 
     async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
-        async def write() -> str:
-            self._ask()
-            return await inherited(messages_to_summarize)
+        async def write(limit: Limit) -> str:
+            self._check_allowed()
+            return str(await self._limited(limit)._acreate_summary(messages_to_summarize))
 
-        inherited = super()._acreate_summary
         if self._around_summary is None:
-            return await write()
+            return await write(lambda model: model)
         summary = await self._around_summary(write, messages_to_summarize)
         if summary is None:
             raise _NoSummaryError
         return summary
 
-    def _ask(self) -> None:
+    def _limited(self, limit: Limit) -> Any:
+        """LangChain's summarization helper, with limited output."""
+        helper = copy(self._lc_helper)
+        retrying: Any = helper._summary_model
+        helper._summary_model = retrying.model_copy(update={"bound": limit(retrying.bound)})
+        return helper
+
+    def _check_allowed(self) -> None:
         if not self._allow_summary():
             raise _NoSummaryError
 
 
 class _NoSummaryError(Exception):
-    """No summary is written: the run is at a limit, or nobody pays for it."""
+    """No summary is written: a limit is reached, or the call was not paid for."""
 
 
 class TokenCounter:
-    """`count_tokens_approximately`, each message and each set of tools counted once."""
+    """`count_tokens_approximately` with a cache per message and per set of tools."""
 
     def __init__(self) -> None:
         self._messages: dict[int, tuple[weakref.ref[BaseMessage], int]] = {}
         self._tools: dict[tuple[int, ...], tuple[list[Any], int]] = {}
 
     def __call__(self, messages: Iterable[Any], *, tools: list[Any] | None = None) -> int:
-        """Tokens of the messages and tool schemas together."""
+        """Count the tokens of messages and tool schemas."""
         return sum(map(self._of_message, messages)) + (self._of_tools(tools) if tools else 0)
 
     def _of_message(self, message: BaseMessage) -> int:
@@ -122,16 +133,16 @@ class TokenCounter:
         if known is not None and known[0]() is message:
             return known[1]
         tokens = count_tokens_approximately([message])
-        gone = weakref.ref(message, lambda _: self._messages.pop(key, None))
-        self._messages[key] = (gone, tokens)
+        reference = weakref.ref(message, lambda _: self._messages.pop(key, None))
+        self._messages[key] = (reference, tokens)
         return tokens
 
     def _of_tools(self, tools: list[Any]) -> int:
         key = tuple(map(id, tools))
         known = self._tools.get(key)
         if known is None:
-            if len(self._tools) > 64:  # tool lists that change with every call must not pile up
+            if len(self._tools) > 64:  # bound the cache when tool lists keep changing
                 self._tools.clear()
-            # The tools are kept with their count, so that an id cannot come to mean another tool.
+            # Keep the tools alive, so that their ids are not reused.
             known = self._tools[key] = (list(tools), count_tokens_approximately([], tools=tools))
         return known[1]

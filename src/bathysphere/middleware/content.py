@@ -1,9 +1,9 @@
-"""Content: input the model cannot take (an image for a text model) becomes a notice in words.
+"""Content: input that the model does not support, such as images, is replaced by a notice.
 
-deepagents' layer looks at every block of every message for each model call; plain text, which is
-nearly everything, needs no look.
+deepagents' layer inspects every block of every message for each model call; plain text, which is
+nearly everything, is skipped here.
 
-Order: innermost, where the model that is really called is known. No state.
+Order: innermost, where the model to be called is known. No state.
 """
 
 from typing import Any

@@ -1,9 +1,10 @@
-"""File approvals: what a person approves is what is written, on the version they were shown.
+"""File approvals: an approved change is applied exactly as shown, to the version shown.
 
-A change of a file waits for the person, who sees the difference. The question carries the version
-it was made for under `bound`; the engine puts that into the answer, whatever the client sent. The
-change then happens on that version or not at all. If the file changed in between, the question
-comes again with the new difference. Each change is written down with who approved it.
+A change to a file waits for the person, who sees the diff. The interrupt carries the version under
+`bound`; the engine copies it into the answer, whatever the client sent. The change is applied to
+that version or not at all; if the file changed meanwhile, the person is approved again with the new
+diff. Deleting a folder lists the files to be deleted, and deletes exactly those. Each change is
+recorded with its approver.
 
 Order: among the agent's own layers, outside Failures. No state. Answers: approve, edit (the same
 file), reject with a reason.
@@ -12,45 +13,67 @@ file), reject with a reason.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
 from deepagents.backends.protocol import BackendProtocol
-from deepagents.backends.utils import perform_string_replacement
 from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import ToolMessage
-from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD
 from langgraph.config import get_config
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Discriminator, Field
 
-from bathysphere.backends.object_store.expecting import ABSENT, expecting
+from bathysphere.backends.object_store.backend import ObjectStoreBackend
+from bathysphere.backends.object_store.changes import (
+    MAX_DIFFERENCE,
+    MAX_KEPT_BYTES,
+    Action,
+    Change,
+    ChangeLog,
+    Difference,
+    difference,
+)
+from bathysphere.backends.object_store.expecting import ABSENT, Expectation, expecting
+from bathysphere.backends.object_store.folders import describe_files, token_of
+from bathysphere.backends.object_store.objects import Meta
+from bathysphere.backends.object_store.rendering import replace_text
 from bathysphere.core.errors import BathysphereError
-from bathysphere.tenancy.changes import MAX_KEPT_BYTES, Action, Change, ChangeLog, difference
+from bathysphere.core.run_context import context_of
 from bathysphere.tenancy.paths import canonical
+from bathysphere.upstream import CONFIG_KEY_SCRATCHPAD
 
 ToolResult = ToolMessage | Command[Any]
 
-# ── words to the person and the model ──
+# ── text for the person and the model ──
 
 REJECTED = "The person rejected `{name}` of {path}{reason}. Nothing was changed."
 UNBOUND = "The approval does not say which version of {path} it is for. Nothing was changed."
 OTHER_FILE = "The person's edit names another file than {path}. Nothing was changed."
-RESTLESS = "{path} changed each time the person had approved. Nothing was changed; tell them."
-LANDED = "The change of {path} that the person approved was made."
+KEEPS_CHANGING = "{path} changed each time the person had approved. Nothing was changed; tell them."
+APPLIED = "The change of {path} that the person approved was made."
 EDITED = "The person changed your call before approving it. Executed instead: {args}\n\n"
-NO_FILE = "Error: there is no such file. A folder is removed file by file."
+NOT_TEXT = "Error: the new text is not valid Unicode"
+NO_FILE = "Error: file not found."
+TOO_LONG = (
+    "Error: the change of {path} is too long for a person to review: its difference has more than "
+    "{most} characters. Nothing was changed. Make it in several smaller edits."
+)
+TOO_MANY = "Error: {path} has {count} files, more than a person can be shown. Delete its folders."
 MAX_ROUNDS = 10
+MAX_FOLDER_FILES = 200
 
 ACTIONS: dict[str, Action] = {"write_file": "write", "edit_file": "edit", "delete": "delete"}
 
 
 class Bound(BaseModel):
-    """What was shown: the version of the file, and what the change would make of it."""
+    """What was shown: the version of the file and the result of the change."""
 
     model_config = ConfigDict(extra="forbid")
     version: str
     result: str
+    files: dict[str, str] | None = None
+    """For a folder: the files to delete, with their versions."""
 
 
 class _Decision(BaseModel):
@@ -59,27 +82,27 @@ class _Decision(BaseModel):
 
 
 class Approve(_Decision):
-    """Do it."""
+    """Approve the call."""
 
     type: Literal["approve"]
 
 
 class EditedAction(BaseModel):
-    """The call as the person wants it."""
+    """The call as edited by the person."""
 
     name: Literal["write_file", "edit_file", "delete"]
     args: dict[str, Any]
 
 
 class Edit(_Decision):
-    """Do this instead, to the same file."""
+    """Replace the call; it must change the same file."""
 
     type: Literal["edit"]
     edited_action: EditedAction
 
 
 class Reject(_Decision):
-    """Do not."""
+    """Reject the call."""
 
     type: Literal["reject"]
     message: str = Field(default="", max_length=20_000)
@@ -92,10 +115,16 @@ Decision = Annotated[Approve | Edit | Reject, Discriminator("type")]
 class _Seen:
     version: str
     data: bytes | None
+    below: Mapping[str, Meta] = field(default_factory=dict)
+    """The files of a folder to be deleted."""
+
+    @property
+    def files(self) -> dict[str, str] | None:
+        return {path: meta.version.token for path, meta in self.below.items()} or None
 
 
 class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Asks before a file is changed, and holds the change to what was shown."""
+    """Asks before a file is changed, and applies exactly the change that was shown."""
 
     def __init__(self, files: BackendProtocol, *, free: tuple[str, ...] = ()) -> None:
         super().__init__()
@@ -105,52 +134,63 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]
     ) -> ToolResult:
-        """Ask, then change what was shown. Changes are written down in async runs only."""
+        """Ask, then apply the change; changes are recorded only in async runs."""
         if not self._is_gated(request):
             return handler(request)
         for round_ in range(MAX_ROUNDS):
-            asked = self._ask(request, round_)
-            if isinstance(asked, ToolMessage):
-                return asked
-            if asked.has_landed:
-                return asked.landed()
-            with expecting(asked.path, asked.bound.version) as expected:
-                result = handler(asked.request)
+            approved = self._ask(request, round_)
+            if isinstance(approved, ToolMessage):
+                return approved
+            if approved.is_applied:
+                return approved.applied_message()
+            with approved.expecting() as expected:
+                result = handler(approved.request)
             if not expected.was_refused:
-                return asked.told(result)
-        return _message(request, RESTLESS.format(path=_path(request)))
+                return approved.with_edit_notice(result)
+        return _message(request, KEEPS_CHANGING.format(path=_path(request)))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
-        """Ask, change what was shown, and write it down."""
+        """Ask, apply the change and record it."""
         if not self._is_gated(request):
             return await handler(request)
-        log = _log_of(request)
+        log: ChangeLog | None = context_of(request.runtime).changes
         for round_ in range(MAX_ROUNDS):
-            asked = await asyncio.to_thread(self._ask, request, round_)
-            if isinstance(asked, ToolMessage):
-                return asked
-            if asked.has_landed:
+            approved = await asyncio.to_thread(self._ask, request, round_)
+            if isinstance(approved, ToolMessage):
+                return approved
+            if approved.is_applied:
                 if log is not None:
-                    await log.finish(asked.call, after_version=asked.seen.version)
-                return asked.landed()
+                    await self._record(log, approved, was_refused=False)
+                return approved.applied_message()
             if log is not None:
-                await log.begin(asked.change(_workspace(request), _user(request)))
-            with expecting(asked.path, asked.bound.version) as expected:
-                result = await handler(asked.request)
+                await self._begin(log, approved, request)
+            with approved.expecting() as expected:
+                result = await handler(approved.request)
             if log is not None:
-                await self._write_down(log, asked, was_refused=expected.was_refused)
+                await self._record(log, approved, was_refused=expected.was_refused)
             if not expected.was_refused:
-                return asked.told(result)
-        return _message(request, RESTLESS.format(path=_path(request)))
+                return approved.with_edit_notice(result)
+        return _message(request, KEEPS_CHANGING.format(path=_path(request)))
 
-    async def _write_down(self, log: ChangeLog, asked: "_Asked", *, was_refused: bool) -> None:
-        after = await asyncio.to_thread(self._seen, asked.path)
-        if not was_refused and _digest(after.data) == asked.result:
-            await log.finish(asked.call, after_version=after.version)
-        else:
-            await log.drop(asked.call)
+    async def _begin(self, log: ChangeLog, approved: "_Approved", request: ToolCallRequest) -> None:
+        """Record the pending changes: one entry per file."""
+        shown = approved.bound.files
+        for path in [p for p in approved.seen.below if p in shown] if shown else [approved.path]:
+            seen = await asyncio.to_thread(self._seen, path) if shown else approved.seen
+            approver = context_of(request.runtime).user
+            await log.begin(approved.change(path, seen, _workspace(request), approver))
+
+    async def _record(self, log: ChangeLog, approved: "_Approved", *, was_refused: bool) -> None:
+        """Finish the entries of applied changes and drop the others."""
+        for path in approved.bound.files or (approved.path,):
+            after = await asyncio.to_thread(self._seen, path)
+            is_made = _digest(after.data) == approved.result
+            if is_made and (not was_refused or approved.bound.files):
+                await log.finish(approved.entry(path), after_version=after.version)
+            else:
+                await log.drop(approved.entry(path))
 
     # ── one round ──
 
@@ -159,18 +199,25 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
             return False
         return not any(str(_path(request)).startswith(prefix) for prefix in self._free)
 
-    def _ask(self, request: ToolCallRequest, round_: int) -> "_Asked | ToolMessage":
+    def _ask(self, request: ToolCallRequest, round_: int) -> "_Approved | ToolMessage":
         call = request.tool_call
         try:
             path = canonical(str(_path(request)).removesuffix("/"))
-            seen = self._seen(path)
+            seen = self._current_state(call["name"], path)
         except BathysphereError as error:
             return _message(request, f"Error: {error}")
-        after = _after(call["name"], call["args"], seen.data)
+        after = _after(call["name"], call["args"], seen)
         if isinstance(after, str) and not _is_answered(round_):
-            return _message(request, after)  # it cannot be done: nobody is bothered with it
+            return _message(request, after)  # it cannot be applied, so do not ask
         shown = None if isinstance(after, str) else after
-        decision = _decided(_question(request, path, seen, shown, is_again=round_ > 0))
+        change = difference(path, seen.data, shown)
+        if seen.below:
+            change = Difference(text=describe_files(path, seen.below), is_whole=True)
+        # Except for deletions, the person must be able to review the whole diff.
+        if not (change.is_whole or call["name"] == "delete" or _is_answered(round_)):
+            return _message(request, TOO_LONG.format(path=path, most=f"{MAX_DIFFERENCE:,}"))
+        question = _question(request, path, seen, shown, change, is_again=round_ > 0)
+        decision = _decided(question)
         if isinstance(decision, Reject):
             reason = f": {decision.message}" if decision.message else ""
             return _message(request, REJECTED.format(name=call["name"], path=path, reason=reason))
@@ -178,20 +225,34 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
             return _message(request, UNBOUND.format(path=path))
         if isinstance(decision, Edit):
             return self._edited(request, decision, path, seen)
-        return _Asked(request, path, seen, decision.bound, decision.bound.result, None)
+        return _Approved(request, path, seen, decision.bound, decision.bound.result, None)
 
     def _edited(
         self, request: ToolCallRequest, decision: Edit, path: str, seen: _Seen
-    ) -> "_Asked | ToolMessage":
+    ) -> "_Approved | ToolMessage":
         action, bound = decision.edited_action, cast("Bound", decision.bound)
         call = {**request.tool_call, "name": action.name, "args": action.args}
         to_run = request.override(tool_call=cast("Any", call))
         is_same = action.name == request.tool_call["name"] and _same_file(to_run, path)
         if not is_same:
             return _message(request, OTHER_FILE.format(path=path))
-        after = _after(action.name, action.args, seen.data)
+        after = _after(action.name, action.args, seen)
         result = "" if isinstance(after, str) else _digest(after)
-        return _Asked(to_run, path, seen, bound, result, action.args)
+        return _Approved(to_run, path, seen, bound, result, action.args)
+
+    def _current_state(self, name: str, path: str) -> _Seen:
+        """The current state of a path: a file, a folder to be deleted, or nothing.
+
+        Raises:
+            BathysphereError: The path is invalid or inaccessible.
+        """
+        seen = self._seen(path)
+        if seen.data is not None or not isinstance(self._files, ObjectStoreBackend):
+            return seen
+        if name == "write_file":
+            self._files.refuse_conflict(path)
+        below = self._files.seen_below(path) if name == "delete" else {}
+        return _Seen(token_of(below), None, below) if below else seen
 
     def _seen(self, path: str) -> _Seen:
         look = getattr(self._files, "seen", None)
@@ -203,7 +264,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Approved:
     """A change that the person approved."""
 
     request: ToolCallRequest
@@ -218,28 +279,38 @@ class _Asked:
         return str(self.request.tool_call["id"])
 
     @property
-    def has_landed(self) -> bool:
-        """Whether it was made already: the step that made it is run again."""
+    def is_applied(self) -> bool:
+        """Whether the change was already applied, by an earlier execution of the step."""
+        if self.bound.files:
+            return self.seen.data is None and not self.seen.below
         is_made = self.result != "" and _digest(self.seen.data) == self.result
         return is_made and self.seen.version != self.bound.version
 
-    def landed(self) -> ToolMessage:
-        return _message(self.request, LANDED.format(path=self.path), status="success")
+    def applied_message(self) -> ToolMessage:
+        return _message(self.request, APPLIED.format(path=self.path), status="success")
 
-    def change(self, workspace: str, approver: str) -> Change:
-        data = self.seen.data
+    def expecting(self) -> AbstractContextManager[Expectation]:
+        """Expect the version, or the files of a folder, that the change is bound to."""
+        return expecting(self.path, self.bound.version, files=self.bound.files)
+
+    def entry(self, path: str) -> str:
+        """The key of a file's entry in the change log."""
+        return f"{self.call} {path}" if self.bound.files else self.call
+
+    def change(self, path: str, seen: _Seen, workspace: str, approver: str) -> Change:
+        data = seen.data
         return Change(
             workspace=workspace,
-            call=self.call,
+            call=self.entry(path),
             action=ACTIONS[self.request.tool_call["name"]],
-            path=self.path,
-            before_version=self.seen.version,
+            path=path,
+            before_version=seen.version,
             before=data if data is None or len(data) <= MAX_KEPT_BYTES else None,
             approver=approver,
         )
 
-    def told(self, result: ToolResult) -> ToolResult:
-        """The result, with a word on what the person changed."""
+    def with_edit_notice(self, result: ToolResult) -> ToolResult:
+        """The result, with a notice if the person edited the call."""
         if self.edited is None or not isinstance(result, ToolMessage):
             return result
         text = EDITED.format(args=self.edited) + str(result.content)
@@ -247,21 +318,28 @@ class _Asked:
 
 
 def _question(
-    request: ToolCallRequest, path: str, seen: _Seen, after: bytes | None, *, is_again: bool
+    request: ToolCallRequest,
+    path: str,
+    seen: _Seen,
+    after: bytes | None,
+    change: Difference,
+    *,
+    is_again: bool,
 ) -> dict[str, Any]:
     call = request.tool_call
-    diff = difference(path, seen.data, after)
     return {
         "type": "tool_approval",
         "tool_call_id": call["id"],
         "name": call["name"],
         "args": call["args"],
-        "description": diff,
+        "description": change.text,
         "path": path,
         "version": seen.version,
-        "diff": diff,
+        "diff": change.text,
+        "added": change.added,
+        "removed": change.removed,
         "again": is_again,
-        "bound": {"version": seen.version, "result": _digest(after)},
+        "bound": {"version": seen.version, "result": _digest(after), "files": seen.files},
     }
 
 
@@ -271,28 +349,28 @@ def _decided(value: dict[str, Any]) -> Approve | Edit | Reject:
 
 
 def _is_answered(round_: int) -> bool:
-    """Whether this round's question was asked and answered before: the step is run again."""
+    """Whether this round was already answered, in an earlier execution of the step."""
     pad = get_config()["configurable"].get(CONFIG_KEY_SCRATCHPAD)
     return pad is not None and (len(pad.resume) > round_ or pad.get_null_resume(False) is not None)
 
 
-def _after(name: str, args: Mapping[str, Any], before: bytes | None) -> bytes | str | None:
-    """What the file would hold; None for none; a text says why it cannot be done."""
+def _after(name: str, args: Mapping[str, Any], seen: _Seen) -> bytes | str | None:
+    """The new content; None if deleted; a string explains why the change is impossible."""
+    before = seen.data
     if name == "delete":
-        return None if before is not None else NO_FILE
+        if len(seen.below) > MAX_FOLDER_FILES:
+            return TOO_MANY.format(path=args.get("file_path"), count=len(seen.below))
+        return None if before is not None or seen.below else NO_FILE
     if name == "write_file":
         return str(args.get("content", "")).encode("utf-8", "replace")
     if before is None:
         return NO_FILE
-    try:
-        text = before.decode()
-    except UnicodeDecodeError:
-        return "Error: Cannot edit binary files with text replacements."
     old, new = str(args.get("old_string", "")), str(args.get("new_string", ""))
-    if "\r\n" in text and "\r\n" not in old:
-        old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
-    replaced = perform_string_replacement(text, old, new, bool(args.get("replace_all")))
-    return replaced if isinstance(replaced, str) else replaced[0].encode("utf-8", "replace")
+    try:
+        replaced = replace_text(before, old, new, bool(args.get("replace_all")))
+    except UnicodeEncodeError:
+        return NOT_TEXT
+    return replaced if isinstance(replaced, str) else replaced[0]
 
 
 def _digest(data: bytes | None) -> str:
@@ -313,17 +391,6 @@ def _same_file(request: ToolCallRequest, path: str) -> bool:
 def _message(request: ToolCallRequest, text: str, *, status: str = "error") -> ToolMessage:
     call = request.tool_call
     return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=cast("Any", status))
-
-
-def _log_of(request: ToolCallRequest) -> ChangeLog | None:
-    context: Any = request.runtime.context
-    if context is None or isinstance(context, Mapping):
-        return None
-    return cast("ChangeLog | None", getattr(context, "changes", None))
-
-
-def _user(request: ToolCallRequest) -> str:
-    return str(getattr(request.runtime.context, "user", ""))
 
 
 def _workspace(request: ToolCallRequest) -> str:

@@ -1,8 +1,8 @@
-"""Files: the agent's file tools over a backend, with parallel subagents' edits kept.
+"""Files: file tools over a backend, safe for parallel edits by subagents.
 
-deepagents' filesystem layer on our terms: while a tool works, the run's scratch files are shared by
-the whole tree (see `backends.scratch`), deletions that subagents made are cleared away when the
-next run starts, and the `grep` tool is not copied (and its schema rebuilt) for every model call.
+deepagents' filesystem layer with changes: while a tool runs, scratch files are shared by the whole
+tree (see `backends.scratch`), deletion markers are cleared when the next run starts, and the `grep`
+tool is not copied (with its schema rebuilt) for every model call.
 
 Order: outermost, as in deepagents. State: `files`, `run_id`.
 """
@@ -30,8 +30,9 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command
 
 from bathysphere.backends.scratch import merge_files, settle, share, tombstones
+from bathysphere.core.writers import ByEngine, Writer
 
-# ── words to the model ──
+# ── text for the model ──
 
 GREP = """Search for a literal text pattern (not a regular expression) across files.
 
@@ -42,10 +43,14 @@ GREP = """Search for a literal text pattern (not a regular expression) across fi
 
 
 class FilesState(AgentState[Any]):
-    """What Files remembers between steps."""
+    """State of the Files layer."""
 
-    run_id: NotRequired[str]
-    files: Annotated[NotRequired[dict[str, Any]], DeltaChannel(merge_files, snapshot_frequency=50)]
+    run_id: NotRequired[ByEngine[str]]
+    files: Annotated[
+        NotRequired[dict[str, Any]],
+        Writer.CLIENT,
+        DeltaChannel(merge_files, snapshot_frequency=50),
+    ]
 
 
 # ── middleware ──
@@ -57,12 +62,12 @@ class FilesMiddleware(FilesystemMiddleware):
     def __init__(
         self, backend: BackendProtocol, permissions: list[FilesystemPermission] | None = None
     ) -> None:
-        # An own text for `grep` also keeps the tool from being copied on every model call.
+        # A custom description also keeps `grep` from being copied on every model call.
         grep = GREP_TOOL_DESCRIPTION if isinstance(backend, SandboxBackendProtocol) else GREP
         super().__init__(
             backend=backend, permissions=permissions, custom_tool_descriptions={"grep": grep}
         )
-        self.state_schema = FilesState  # upstream chooses its own here, with its own reducer
+        self.state_schema = FilesState  # upstream sets another schema, with another reducer
 
     @property
     def name(self) -> str:
@@ -70,14 +75,14 @@ class FilesMiddleware(FilesystemMiddleware):
         return FilesystemMiddleware.__name__
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Clear away what earlier runs deleted."""
+        """Clear deletion markers of earlier runs."""
         deleted = tombstones(state.get("files"))
         return {"files": dict.fromkeys(deleted)} if deleted else None
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Let a step's files settle, then call the model with what it can use."""
+        """Settle the files of the last step, then call the model."""
         _settle(request.state)
         return super().wrap_model_call(request, handler)
 
@@ -86,7 +91,7 @@ class FilesMiddleware(FilesystemMiddleware):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Let a step's files settle, then call the model with what it can use."""
+        """Settle the files of the last step, then call the model."""
         _settle(request.state)
         return await super().awrap_model_call(request, handler)
 
@@ -95,7 +100,7 @@ class FilesMiddleware(FilesystemMiddleware):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Share the run's files while the tool works."""
+        """Share the run's files while the tool runs."""
         with _shared_files(request):
             return super().wrap_tool_call(request, handler)
 
@@ -104,13 +109,13 @@ class FilesMiddleware(FilesystemMiddleware):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Share the run's files while the tool works."""
+        """Share the run's files while the tool runs."""
         with _shared_files(request):
             return await super().awrap_tool_call(request, handler)
 
 
 def _settle(state: Any) -> None:
-    """Of the main agent only: a subagent's steps are within its parent's."""
+    """Settle files, in the main agent only: subagents run within its steps."""
     run_id = state.get("run_id")
     if run_id and "|" not in _namespace():
         settle(run_id)

@@ -1,10 +1,10 @@
 """Limits: model calls, tool calls, tokens and working time, over the whole tree of agents.
 
-Every agent of a run, main and sub, carries this layer, and all of them ask one meter, so a limit
-of N model calls is exactly N calls. At a limit the run ends as an ordinary answer that says which
-limit it was, with the figures in `usage`; no exception reaches the person. A call that takes longer
-than its own time is cancelled and becomes an error that the Failures layer turns into a result.
-Without async a call cannot be cancelled, only given up: its thread stops at its next step.
+All agents of a run have this layer and share one meter, so a limit of N model calls is exact. At a
+limit the run ends with an ordinary answer that names the limit, with the figures in `usage`; no
+exception reaches the person. A call that exceeds its timeout is cancelled with an error, which the
+Failures layer turns into a result. Without async a call cannot be cancelled, only abandoned: its
+thread stops at its next step.
 
 Order: innermost, so that each retry and each fallback counts. State: `usage`.
 """
@@ -24,9 +24,8 @@ from langchain.agents.middleware.types import (
     ModelResponse,
     ToolCallRequest,
 )
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
-from langgraph._internal._constants import CONFIG_KEY_READ
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp, is_invalid_resume
 from langgraph.runtime import get_runtime
@@ -34,44 +33,47 @@ from langgraph.types import Command
 
 from bathysphere.core.live import RecentRuns
 from bathysphere.core.usage import Limits, Meter, Stop, Usage, join
+from bathysphere.core.writers import ByEngine
+from bathysphere.models.endings import ending
+from bathysphere.upstream import CONFIG_KEY_READ
 
 T = TypeVar("T")
 
-# ── words to the model and the person ──
+# ── text for the model and the person ──
 
-STOPPED = "Stopped here: this run reached its limit of {max:g} {what}."
-NOT_RUN = "Not run: this run reached its limit of {max:g} {what}."
-WORDS = {
+STOPPED = "Stopped: this run reached its limit of {max:g} {what}."
+NOT_RUN = "Skipped: this run reached its limit of {max:g} {what}."
+LIMIT_NAMES = {
     "model_calls": "model calls",
     "tool_calls": "tool calls",
     "tokens": "tokens",
     "seconds": "seconds of working time",
 }
-TOO_LONG = "it did not finish within {seconds:g} seconds and was cancelled"
+TOO_LONG = "timed out after {seconds:g} seconds"
 
 
 # ── state ──
 
 
 class LimitsState(AgentState[Any]):
-    """What Limits remembers between steps."""
+    """State of the Limits layer."""
 
-    run_id: NotRequired[str]
-    usage: NotRequired[Annotated[Usage, join]]
+    run_id: NotRequired[ByEngine[str]]
+    usage: NotRequired[Annotated[ByEngine[Usage], join]]
 
 
 # ── middleware ──
 
 _meters: RecentRuns[Meter] = RecentRuns(Meter)
 
-_given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(
-    "bathysphere_given_up", default=None
+_abandoned: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(
+    "bathysphere_abandoned", default=None
 )
-"""Set when the caller of this agent no longer waits; a thread cannot be stopped from outside."""
+"""Set when the caller no longer waits, since a thread cannot be stopped from outside."""
 
 
 class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
-    """Asks the run's meter before every model and tool call."""
+    """Checks the run's meter before every model and tool call."""
 
     state_schema = LimitsState
 
@@ -82,9 +84,9 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
-        """Let one model call through, or end the run."""
+        """Allow a model call, or end the run."""
         meter, place = self._meter(request.state), _place()
-        if not meter.take("model_calls", place, self.limits) or _nobody_waits():
+        if not meter.take("model_calls", place, self.limits) or _is_abandoned():
             return _stop(meter, place)
         with meter.working():
             response = handler(request)
@@ -95,7 +97,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
-        """Let one model call through, or end the run."""
+        """Allow a model call, or end the run."""
         meter, place = self._meter(request.state), _place()
         if not meter.take("model_calls", place, self.limits):
             return _stop(meter, place)
@@ -119,9 +121,9 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Let one tool call through, for as long as it may take."""
+        """Allow a tool call, with a timeout."""
         meter, place = self._meter(request.state), _place()
-        if not meter.take("tool_calls", place, self.limits) or _nobody_waits():
+        if not meter.take("tool_calls", place, self.limits) or _is_abandoned():
             return _refusal(meter, request)
         seconds = self._seconds_for(request, meter)
         try:
@@ -136,7 +138,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Let one tool call through, for as long as it may take."""
+        """Allow a tool call, with a timeout."""
         meter, place = self._meter(request.state), _place()
         if not meter.take("tool_calls", place, self.limits):
             return _refusal(meter, request)
@@ -155,7 +157,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
             raise
 
     def allow_summary(self) -> bool:
-        """Count a model call that another layer makes on its own, unless a limit is reached."""
+        """Count a model call made by another layer; False if a limit is reached."""
         read = get_config()["configurable"][CONFIG_KEY_READ]
         meter = self._meter({"run_id": read("run_id", False), "usage": read("usage", False)})
         return meter.take("model_calls", _place(), self.limits)
@@ -174,7 +176,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         return min((s for s in (own, left) if s is not None), default=None)
 
 
-# ── how a call ends ──
+# ── results ──
 
 
 def _answer(
@@ -189,9 +191,9 @@ def _answer(
 
 def _stop(meter: Meter, place: str) -> ExtendedModelResponse[Any]:
     stop = meter.stopped or Stop(limit="seconds", max=0)
-    text = STOPPED.format(max=stop["max"], what=WORDS[stop["limit"]])
+    text = STOPPED.format(max=stop["max"], what=LIMIT_NAMES[stop["limit"]])
     return ExtendedModelResponse(
-        model_response=ModelResponse(result=[AIMessage(text)]),
+        model_response=ModelResponse(result=[ending(text, "limits")]),
         command=Command(update={"usage": meter.usage(place)}),
     )
 
@@ -199,7 +201,7 @@ def _stop(meter: Meter, place: str) -> ExtendedModelResponse[Any]:
 def _refusal(meter: Meter, request: ToolCallRequest) -> ToolMessage:
     stop = meter.stopped or Stop(limit="seconds", max=0)
     return ToolMessage(
-        NOT_RUN.format(max=stop["max"], what=WORDS[stop["limit"]]),
+        NOT_RUN.format(max=stop["max"], what=LIMIT_NAMES[stop["limit"]]),
         tool_call_id=request.tool_call["id"],
         name=request.tool_call["name"],
         status="error",
@@ -207,7 +209,7 @@ def _refusal(meter: Meter, request: ToolCallRequest) -> ToolMessage:
 
 
 def _uncount_pause(meter: Meter, place: str, error: Exception) -> None:
-    """A call that waits for a person, or for a better answer, counts when it runs."""
+    """Undo the count of a call that paused; it counts when it runs."""
     if isinstance(error, GraphBubbleUp) or is_invalid_resume(error):
         meter.give_back_tool_call(place)
 
@@ -220,7 +222,7 @@ def _tokens(message: BaseMessage, request: ModelRequest[Any]) -> int:
 
 
 def _place() -> str:
-    """This agent's place in the tree: the namespace of the tool call it works for."""
+    """This agent's position in the tree: the namespace of its parent tool call."""
     info = get_runtime().execution_info
     return info.checkpoint_ns.rpartition("|")[0] if info else ""
 
@@ -229,26 +231,26 @@ def _too_long(seconds: float | None) -> TimeoutError:
     return TimeoutError(TOO_LONG.format(seconds=seconds or 0))
 
 
-# ── time, where nothing can be cancelled ──
+# ── timeouts without async ──
 
 
-def _nobody_waits() -> bool:
-    given_up = _given_up.get()
-    return given_up is not None and given_up.is_set()
+def _is_abandoned() -> bool:
+    abandoned = _abandoned.get()
+    return abandoned is not None and abandoned.is_set()
 
 
 def _in_time(call: Callable[[], T], own: float | None, seconds: float | None) -> T:
-    """Run a call that may have to be given up; without a time of its own it runs as it is."""
+    """Run a call in a thread that can be abandoned; directly if it has no timeout."""
     if own is None or seconds is None:
         return call()
-    given_up = threading.Event()
+    abandoned = threading.Event()
     outcome: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
     def work() -> None:
-        _given_up.set(given_up)
+        _abandoned.set(abandoned)
         try:
             outcome.put((call(), None))
-        except BaseException as error:  # noqa: BLE001  # carried over to the thread that waits
+        except BaseException as error:  # noqa: BLE001  # re-raised in the waiting thread
             outcome.put((None, error))
 
     context = contextvars.copy_context()
@@ -256,8 +258,8 @@ def _in_time(call: Callable[[], T], own: float | None, seconds: float | None) ->
     try:
         result, error = outcome.get(timeout=seconds)
     except queue.Empty:
-        given_up.set()
+        abandoned.set()
         raise _too_long(seconds) from None
     if error is not None:
         raise error
-    return result  # type: ignore[return-value]  # a call without an error has a result
+    return result  # type: ignore[return-value]  # set if there is no error

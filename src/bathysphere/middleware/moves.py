@@ -1,12 +1,12 @@
-"""Moves: each turn the tutor first picks a move, then words it, and the words are checked.
+"""Moves: each turn, the tutor picks a move and words it, and the wording is checked.
 
-When the person has said something, the model is asked for a move alone: a short prompt, no tools,
-an answer held to a JSON schema where the provider can do that. What it picks becomes a call of the
-tool `choose_move`, which holds it to the hint ladder and keeps it in state; an answer that cannot
-be read is replaced by the move that the rules suggest. The next model call words the move. Words
-that do not have the move's form are taken back and asked for once more.
+After the person's message, the model is asked for a move only: a short prompt, no tools, and an
+answer constrained to a JSON schema if the provider supports that. The choice becomes a call of the
+tool `choose_move`, which applies the hint ladder and stores it; an unreadable answer is replaced by
+the move that the rules suggest. The next model call words the move. Wording that does not match the
+move is withdrawn and requested once more.
 
-Each of these is an ordinary step of the agent: counted by Limits, retried, stored.
+Each of these is an ordinary step of the agent: counted by Limits, retried and stored.
 
 Order: among the agent's own layers, outside the layers that retry. State: `moves`,
 `open_questions`, `carried_questions`; it reads `argument_map`.
@@ -24,7 +24,6 @@ from langchain.agents.middleware.types import (
     hook_config,
 )
 from langchain.tools import ToolRuntime
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -34,7 +33,6 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.tools import StructuredTool
-from langgraph.constants import TAG_NOSTREAM
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel, Field, ValidationError
@@ -54,9 +52,12 @@ from bathysphere.argument.ladder import (
 )
 from bathysphere.argument.map import merge
 from bathysphere.argument.moves import FORMS, Move, last_question_in, misfits
-from bathysphere.core.errors import UpstreamError
+from bathysphere.core.errors import RequestRefused
+from bathysphere.core.writers import ByClient, ByEngine
+from bathysphere.models.endings import ended_by
+from bathysphere.models.structured_output import schema_settings, without_stream
 
-# ── words to the model ──
+# ── text for the model ──
 
 CHOOSE = """You plan the next turn of a Socratic tutor. Pick one move; do not word it.
 
@@ -79,23 +80,23 @@ ONE_MOVE = "A move is chosen already. Word it."
 
 TOOL = "choose_move"
 QUESTION_TOOLS = ("ask_user", "ask_choices")
-"""Tools by which the person is asked; their answer begins a turn of its own."""
-REFUSALS = (UpstreamError, TypeError, ValueError)
-"""How a model that cannot be held to a schema says so; then the rules choose."""
-REMEMBERED = 12
-"""How many messages of the talk the choice is made from."""
+"""Tools that ask the person; an answer starts a new turn."""
+REFUSALS = (RequestRefused, NotImplementedError)
+"""Errors of models that do not support a schema; then the rules choose."""
+CONTEXT_MESSAGES = 12
+"""Number of recent messages shown for the choice."""
 
 # ── state ──
 
 
 def join_moves(left: list[Played] | None, right: list[Played] | None) -> list[Played]:
-    """The moves in order; a turn that is there already is replaced; what is no move is left out."""
+    """Reducer: moves in order; a later move of the same turn wins; invalid ones are dropped."""
     known = [move for moves in (left, right) if isinstance(moves, list) for move in moves]
     return list({move["turn"]: move for move in known if _is_move(move)}.values())
 
 
 def _is_move(value: Any) -> bool:
-    """Whether this is a whole move: a client may write state, and must not block its thread."""
+    """Whether a value is a valid move, since clients may write invalid state."""
     needed = Played.__required_keys__
     if not isinstance(value, dict) or not needed <= value.keys() or value["move"] not in FORMS:
         return False
@@ -103,11 +104,11 @@ def _is_move(value: Any) -> bool:
 
 
 class MovesState(AgentState[Any]):
-    """What Moves remembers between steps; `open_questions` may be given by the client."""
+    """State of the Moves layer; the client may set `open_questions`."""
 
-    moves: NotRequired[Annotated[list[Played], join_moves]]
-    open_questions: NotRequired[list[str]]
-    carried_questions: NotRequired[list[str]]
+    moves: NotRequired[Annotated[ByEngine[list[Played]], join_moves]]
+    open_questions: NotRequired[ByClient[list[str]]]
+    carried_questions: NotRequired[ByEngine[list[str]]]
 
 
 class Picked(BaseModel):
@@ -129,7 +130,7 @@ class _Call(Picked):
 
 
 class MovesMiddleware(AgentMiddleware[MovesState, Any, Any]):
-    """Picks a move for each turn, has it worded, and checks the words."""
+    """Picks a move for each turn and checks its wording."""
 
     state_schema = MovesState
 
@@ -149,9 +150,9 @@ class MovesMiddleware(AgentMiddleware[MovesState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage:
-        """Ask for a move, or have the chosen one worded."""
+        """Ask for a move, or for the wording of the chosen one."""
         turn = _turn_of(request.state)
-        if not turn.needs_a_move:
+        if not turn.needs_move:
             return handler(_wording(request, turn.move))
         try:
             response = handler(_choosing(request, turn))
@@ -164,9 +165,9 @@ class MovesMiddleware(AgentMiddleware[MovesState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | AIMessage:
-        """Ask for a move, or have the chosen one worded."""
+        """Ask for a move, or for the wording of the chosen one."""
         turn = _turn_of(request.state)
-        if not turn.needs_a_move:
+        if not turn.needs_move:
             return await handler(_wording(request, turn.move))
         try:
             response = await handler(_choosing(request, turn))
@@ -176,13 +177,13 @@ class MovesMiddleware(AgentMiddleware[MovesState, Any, Any]):
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: MovesState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Check the wording; one that does not fit is taken back, once."""
+        """Check the wording; withdraw one that does not match, once."""
         del runtime
         move, last = _turn_of(state).move, state["messages"][-1]
         if move is None or "fits" in move or not isinstance(last, AIMessage):
             return None
-        if (state.get("usage") or {}).get("stopped"):  # type: ignore[attr-defined]
-            return None  # the run is over: these are not the model's words
+        if ended_by(last):
+            return None  # the run is over: not written by the model
         asked = [call for call in last.tool_calls if call["name"] in QUESTION_TOOLS]
         if last.tool_calls and not asked:
             return None
@@ -190,8 +191,8 @@ class MovesMiddleware(AgentMiddleware[MovesState, Any, Any]):
         why = misfits(move["move"], text, questions_a_turn=self.questions_a_turn)
         if why and not asked and "misfits" not in move:
             drafted: Played = {**move, "misfits": why, "draft": text}
-            gone = RemoveMessage(id=str(last.id))
-            return {"moves": [drafted], "messages": [gone], "jump_to": "model"}
+            removal = RemoveMessage(id=str(last.id))
+            return {"moves": [drafted], "messages": [removal], "jump_to": "model"}
         return _finished(state, move, text, fits=not why, message=str(last.id))
 
 
@@ -226,17 +227,17 @@ def _choose_move(
 
 
 class _Turn(NamedTuple):
-    """What the person said last, and the move that answers it, if there is one yet."""
+    """The person's last message, and the move chosen for it, if any."""
 
     id: str
     said: str
     played: list[Played]
     move: Played | None
     asked: bool
-    """Whether a move was asked for already: a choice that came to nothing is not made again."""
+    """Whether a move was already requested; a failed choice is not repeated."""
 
     @property
-    def needs_a_move(self) -> bool:
+    def needs_move(self) -> bool:
         return self.move is None and not self.asked
 
 
@@ -274,23 +275,24 @@ def _finished(
 
 
 def _carried(state: Any) -> list[str]:
-    """What an earlier conversation left: given by the client, before this one had a move."""
+    """Open questions of an earlier conversation, set by the client before the first move."""
     given = state.get("carried_questions", state.get("open_questions"))
     return [str(question) for question in given][:20] if isinstance(given, list) else []
 
 
-# ── the two calls of the model ──
+# ── model calls ──
 
 
 def _choosing(request: ModelRequest[Any], turn: _Turn) -> ModelRequest[Any]:
     moves = "\n".join(f"- `{move}`: {form.purpose}" for move, form in FORMS.items())
     situation = _situation(request.state, turn)
     prompt = CHOOSE.format(moves=moves, rungs=len(RUNGS), situation=situation)
-    settings = {**request.model_settings, **_held_to_schema(request.model)}
+    schema = schema_settings(request.model, Picked.model_json_schema())
+    settings = {**request.model_settings, **schema}
     return request.override(
-        model=_unheard(request.model),
+        model=without_stream(request.model),
         system_message=SystemMessage(prompt),
-        messages=[HumanMessage(_talk(request.state))],
+        messages=[HumanMessage(_transcript(request.state))],
         tools=[],
         tool_choice=None,
         response_format=None,
@@ -313,14 +315,14 @@ def _situation(state: Any, turn: _Turn) -> str:
     return "\n".join(parts)
 
 
-def _talk(state: Any) -> str:
-    """The talk so far in plain lines: only what was said, nothing that a tool brought."""
+def _transcript(state: Any) -> str:
+    """The recent conversation as plain text, without tool results."""
     turn = _turn_of(state)
     who = {"human": "Person", "ai": "Tutor"}
     said = [(who[m.type], m.text) for m in state["messages"] if m.type in who and m.text.strip()]
     if not said or said[-1] != ("Person", turn.said):
         said.append(("Person", turn.said))
-    return "\n\n".join(f"{name}: {text[:2_000]}" for name, text in said[-REMEMBERED:])
+    return "\n\n".join(f"{name}: {text[:2_000]}" for name, text in said[-CONTEXT_MESSAGES:])
 
 
 def _wording(request: ModelRequest[Any], move: Played | None) -> ModelRequest[Any]:
@@ -334,8 +336,10 @@ def _wording(request: ModelRequest[Any], move: Played | None) -> ModelRequest[An
 
 
 def _as_call(response: ModelResponse[Any], request: ModelRequest[Any], turn: _Turn) -> AIMessage:
-    """The choice as a call of `choose_move`; without a readable one, the move by rule."""
+    """The choice as a call of `choose_move`; the suggested move if it is unreadable."""
     answer = next((m for m in response.result if isinstance(m, AIMessage)), AIMessage(""))
+    if ended_by(answer):
+        return answer
     picked = _read(answer)
     if picked is None:
         known = merge(request.state.get("argument_map"), None)  # type: ignore[arg-type]
@@ -354,7 +358,7 @@ def _as_call(response: ModelResponse[Any], request: ModelRequest[Any], turn: _Tu
 
 
 def _read(answer: AIMessage) -> Picked | None:
-    """The choice in an answer: JSON text, with or without words around it, or a tool call."""
+    """Parse the choice from an answer: JSON text, possibly within prose, or a tool call."""
     for call in answer.tool_calls:
         if call["name"] in (Picked.__name__, TOOL):
             return _valid(call["args"])
@@ -371,20 +375,6 @@ def _valid(data: Any) -> Picked | None:
         return Picked.model_validate(data)
     except ValidationError:
         return None
-
-
-def _held_to_schema(model: BaseChatModel) -> dict[str, Any]:
-    """What the provider must be told to hold an answer to the schema; nothing if it cannot."""
-    try:
-        chain: Any = model.with_structured_output(Picked.model_json_schema(), method="json_schema")
-    except (NotImplementedError, TypeError, ValueError, AttributeError):
-        return {}
-    return dict(getattr(getattr(chain, "first", None), "kwargs", {}))
-
-
-def _unheard(model: BaseChatModel) -> BaseChatModel:
-    """The same model; what it says is not streamed to the person."""
-    return model.model_copy(update={"tags": [*(model.tags or []), TAG_NOSTREAM]})
 
 
 def _result(

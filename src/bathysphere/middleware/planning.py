@@ -1,8 +1,8 @@
-"""Planning: `write_todos`, a list the person can watch, on the main agent and every subagent.
+"""Planning: a todo list (`write_todos`) for the main agent and every subagent.
 
 LangChain's todo list, without its graph step per model call: the rule "one list at a time" is
-checked where the tool runs, and the guidance stands in the agent's prompt instead of being added
-anew to every request.
+checked where the tool runs, and the guidance is part of the agent's prompt instead of being added
+to every request.
 
 Order: anywhere. State: `todos`.
 """
@@ -15,7 +15,7 @@ from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
 
-# ── words to the model ──
+# ── text for the model ──
 
 GUIDANCE = """## Planning
 For work of several steps, write a todo list with `write_todos` before you start, and keep it true:
@@ -37,7 +37,7 @@ class PlanningMiddleware(TodoListMiddleware):
 
     @property
     def name(self) -> str:
-        """The name of the LangChain layer that this one is."""
+        """The name of the LangChain layer that this one replaces."""
         return TodoListMiddleware.__name__
 
     def wrap_tool_call(
@@ -45,7 +45,7 @@ class PlanningMiddleware(TodoListMiddleware):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Refuse two lists in one message."""
+        """Reject two lists in one message."""
         return _refusal(request) or handler(request)
 
     async def awrap_tool_call(
@@ -53,7 +53,7 @@ class PlanningMiddleware(TodoListMiddleware):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Refuse two lists in one message."""
+        """Reject two lists in one message."""
         return _refusal(request) or await handler(request)
 
 

@@ -1,1 +1,1 @@
-"""From a `provider:name` string to a chat model."""
+"""Chat models, resolved from `provider:name` strings."""

@@ -1,4 +1,4 @@
-"""What is configured, what is on this machine and what can be fetched: the data of `models`."""
+"""Configured, local and downloadable models: the data shown by `bathysphere models`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,12 @@ from bathysphere.models import hosted, llamacpp, lm_studio, ollama
 from bathysphere.models.check import ModelCheck, Probe
 from bathysphere.models.names import LLAMACPP, LM_STUDIO, OLLAMA, ROLES
 from bathysphere.models.resolve import check
-from bathysphere.models.settings import ModelSettings
+from bathysphere.models.settings import ModelSettings, subagent_variable
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Download:
-    """A GGUF file that can be fetched: its address at a fixed revision, and its hash."""
+    """A downloadable GGUF file: its URL at a fixed revision, and its hash."""
 
     name: str
     url: str
@@ -34,7 +34,7 @@ DOWNLOADS = {
             ),
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             size=98_362_432,
-            about="98 MB, Apache-2.0; to see that all works: too small to call tools",
+            about="98 MB, Apache-2.0; for trying the setup: too small to call tools",
         ),
     )
 }
@@ -43,16 +43,18 @@ SMALLEST = "smollm2-135m"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RoleReport:
-    """The model of one role (or place in the fallback chain), who chose it, and its check."""
+    """The model of a role (or fallback), the setting that chose it, and its check."""
 
     role: str
     chosen_by: str
     check: ModelCheck
+    is_main: bool = False
+    """Whether the role uses the main model because it has none of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """The models one provider has on this machine, or why it could not be asked."""
+    """The local models of one provider, or why they could not be listed."""
 
     provider: str
     names: tuple[str, ...] = ()
@@ -69,18 +71,20 @@ class Survey:
 
 
 async def survey(settings: ModelSettings, *, probe: Probe | None = None) -> Survey:
-    """Check every role and look around on this machine, all at the same time."""
+    """Check every role and list local models, concurrently."""
     probe = probe or Probe(timeout_s=settings.check_timeout_s)
-    places = {
+    providers = {
         OLLAMA: ollama.found,
         LM_STUDIO: lm_studio.found,
         LLAMACPP: llamacpp.found,
     }
     async with asyncio.TaskGroup() as group:
-        roles = [group.create_task(_report(each, settings, probe)) for each in _wanted(settings)]
+        roles = [
+            group.create_task(_report(each, settings, probe)) for each in _configured(settings)
+        ]
         found = [
-            group.create_task(_look(provider, look, settings, probe))
-            for provider, look in places.items()
+            group.create_task(_list_models(provider, list_models, settings, probe))
+            for provider, list_models in providers.items()
         ]
     return Survey(
         roles=tuple(task.result() for task in roles),
@@ -90,42 +94,57 @@ async def survey(settings: ModelSettings, *, probe: Probe | None = None) -> Surv
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Wanted:
+class _Configured:
     role: str
     name: str
     chosen_by: str
+    is_main: bool = False
     error: BathysphereError | None = None
 
 
-def _wanted(settings: ModelSettings) -> list[_Wanted]:
-    wanted = []
+def _configured(settings: ModelSettings) -> list[_Configured]:
+    configured = []
     for role in ROLES:
         try:
-            name, chosen_by = settings.choice(role)
-            wanted.append(_Wanted(role=role, name=name, chosen_by=chosen_by))
+            name, chosen_by, source = settings.choice(role)
+            is_main = source == "main"
+            configured.append(
+                _Configured(role=role, name=name, chosen_by=chosen_by, is_main=is_main)
+            )
         except BathysphereError as error:
-            wanted.append(_Wanted(role=role, name="-", chosen_by="the environment", error=error))
-    return wanted + [
-        _Wanted(role=f"fallback {place}", name=name, chosen_by="BATHYSPHERE_MODEL_FALLBACK")
-        for place, name in enumerate(settings.fallback, start=1)
+            configured.append(
+                _Configured(role=role, name="-", chosen_by="the environment", error=error)
+            )
+    configured += [
+        _Configured(role=f"subagent {key}", name=name, chosen_by=subagent_variable(key))
+        for key, name in settings.subagents.items()
+    ]
+    return configured + [
+        _Configured(role=f"fallback {number}", name=name, chosen_by="BATHYSPHERE_MODEL_FALLBACK")
+        for number, name in enumerate(settings.fallback, start=1)
     ]
 
 
-async def _report(wanted: _Wanted, settings: ModelSettings, probe: Probe) -> RoleReport:
-    if wanted.error is not None:
-        result = ModelCheck.failed(wanted.name, wanted.error)
+async def _report(configured: _Configured, settings: ModelSettings, probe: Probe) -> RoleReport:
+    if configured.error is not None:
+        result = ModelCheck.failed(configured.name, configured.error)
     else:
-        result = await check(wanted.name, settings, probe=probe)
-    return RoleReport(role=wanted.role, chosen_by=wanted.chosen_by, check=result)
+        result = await check(configured.name, settings, probe=probe)
+    return RoleReport(
+        role=configured.role,
+        chosen_by=configured.chosen_by,
+        check=result,
+        is_main=configured.is_main,
+    )
 
 
-async def _look(
+async def _list_models(
     provider: str,
-    look: Callable[[ModelSettings, Probe], Awaitable[list[str]]],
+    list_models: Callable[[ModelSettings, Probe], Awaitable[list[str]]],
     settings: ModelSettings,
     probe: Probe,
 ) -> Found:
     try:
-        return Found(provider=provider, names=tuple(await look(settings, probe)))
+        return Found(provider=provider, names=tuple(await list_models(settings, probe)))
     except BathysphereError as error:
         return Found(provider=provider, problem=error.message)

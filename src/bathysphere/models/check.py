@@ -1,7 +1,7 @@
-"""Can a model be used? The answer as data, and the one way to ask a model server on this machine.
+"""Availability checks of models, and the HTTP probe of local model servers.
 
-Checks are quick and cost nothing: a key is set, a server lists the model, a file is there. They
-never send a prompt, and building a model does not wait for them.
+Checks are quick and free: a key is set, a server lists the model, a file exists. They never send a
+prompt, and building a model does not wait for them.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ from bathysphere.core.errors import BathysphereError, ModelUnavailable
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelCheck:
-    """Whether a model can be used, in one sentence, and what to do if it cannot."""
+    """Whether a model can be used, why, and a hint if it cannot."""
 
     name: str
     usable: bool
@@ -25,13 +25,13 @@ class ModelCheck:
 
     @classmethod
     def failed(cls, name: str, error: BathysphereError) -> "ModelCheck":
-        """The check of a model that `error` keeps from being used."""
+        """Build the check of a model that cannot be used because of `error`."""
         return cls(name=name, usable=False, detail=error.message, hint=error.hint)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Probe:
-    """How model servers are asked; tests give a transport of their own."""
+    """HTTP access to model servers; tests inject a transport."""
 
     timeout_s: float = 2
     transport: httpx.AsyncBaseTransport | None = None
@@ -39,7 +39,7 @@ class Probe:
     async def get(
         self, url: str, *, server: str, hint: str, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Read JSON from `url`; a server that does not answer is one sentence with `hint`."""
+        """Fetch JSON from `url`; raises `ModelUnavailable` with `hint` if that fails."""
         try:
             async with httpx.AsyncClient(
                 timeout=self.timeout_s, transport=self.transport, trust_env=False
@@ -49,11 +49,11 @@ class Probe:
                 answer = response.json()
         except httpx.HTTPStatusError as error:
             status = error.response.status_code
-            raise ModelUnavailable(f"{server} answers {status} at {url}", hint=hint) from error
+            raise ModelUnavailable(f"{server} returned {status} at {url}", hint=hint) from error
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise ModelUnavailable(f"{server} does not answer at {url}", hint=hint) from error
+            raise ModelUnavailable(f"{server} is not reachable at {url}", hint=hint) from error
         if not isinstance(answer, dict):
-            raise ModelUnavailable(f"what answers at {url} is not {server}", hint=hint)
+            raise ModelUnavailable(f"{url} is not a {server} server", hint=hint)
         return answer
 
 

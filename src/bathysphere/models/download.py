@@ -1,8 +1,8 @@
-"""Fetch a file whose hash is known: all of it, that very file, or nothing.
+"""Download of a file with a known hash, resumable and all or nothing.
 
-The bytes go to a `.part` file beside the target. A cut connection leaves it there, and the next
-try goes on from its end. Only a file with the right hash gets the target's name; any other is
-removed.
+The bytes go to a `.part` file next to the target. If the connection is lost the file stays, and the
+next try resumes from its end. Only a file with the right hash is renamed to the target; any other
+is deleted.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import httpx
 from bathysphere.core.errors import ConfigError, UpstreamError
 
 Progress = Callable[[int, int | None], None]
-"""Told the bytes that are there and, where the server says so, the bytes there will be."""
+"""Called with the bytes received so far and the total, if the server reports one."""
 
 _CHUNK = 1 << 18
 _PARTIAL_CONTENT = 206
@@ -32,18 +32,18 @@ def fetch(
     progress: Progress | None = None,
     timeout_s: float = 30,
 ) -> bool:
-    """Bring the file at `url` with hash `sha256` to `target`.
+    """Download the file at `url` with hash `sha256` to `target`.
 
     Returns:
-        Whether anything had to be fetched: False when the right file was there.
+        Whether anything was downloaded: False if the right file already existed.
 
     Raises:
-        ConfigError: The hash is not one, or the folder cannot be written to.
-        UpstreamError: The file could not be fetched, or is not the one the hash belongs to.
+        ConfigError: The hash or URL is invalid, or the folder is not writable.
+        UpstreamError: The file could not be downloaded, or does not match the hash.
     """
     sha256 = sha256.strip().lower()
     if not _SHA256.fullmatch(sha256):
-        raise ConfigError(f"{sha256!r} is not a SHA-256 hash", hint="give its 64 hex digits")
+        raise ConfigError(f"Invalid SHA-256 hash: {sha256!r}", hint="pass 64 hex digits")
     part = target.with_name(f"{target.name}.{sha256[:12]}.part")
     try:
         if target.is_file() and _digest(target) == sha256:
@@ -54,53 +54,53 @@ def fetch(
         part.replace(target)
     except OSError as error:
         raise ConfigError(
-            f"{target} cannot be written: {error.strerror or error}",
-            hint="make room or set BATHYSPHERE_MODEL_FOLDER to another folder",
+            f"Cannot write {target}: {error.strerror or error}",
+            hint="free some space, or set BATHYSPHERE_MODEL_FOLDER to another folder",
         ) from error
     return True
 
 
 def _receive(url: str, part: Path, *, progress: Progress, timeout_s: float) -> None:
-    there = part.stat().st_size if part.exists() else 0
+    size = part.stat().st_size if part.exists() else 0
     headers = {"Accept-Encoding": "identity"}
-    if there:
-        headers["Range"] = f"bytes={there}-"
+    if size:
+        headers["Range"] = f"bytes={size}-"
     try:
         with httpx.stream(
             "GET", url, headers=headers, follow_redirects=True, timeout=timeout_s
         ) as response:
-            if response.status_code == _RANGE_NOT_SATISFIABLE and there:
-                return  # nothing is missing; the hash will tell whether it is right
+            if response.status_code == _RANGE_NOT_SATISFIABLE and size:
+                return  # nothing is missing; the hash check decides
             response.raise_for_status()
             resumed = response.status_code == _PARTIAL_CONTENT
             with part.open("ab" if resumed else "wb") as file:
-                _copy(response, file, there if resumed else 0, progress)
+                _copy(response, file, size if resumed else 0, progress)
     except httpx.HTTPError as error:
-        raise _explained(url, error) from error
+        raise _download_error(url, error) from error
     except httpx.InvalidURL as error:
-        raise _no_address(url) from error
+        raise _invalid_url(url) from error
 
 
-def _explained(url: str, error: httpx.HTTPError) -> ConfigError | UpstreamError:
+def _download_error(url: str, error: httpx.HTTPError) -> ConfigError | UpstreamError:
     if isinstance(error, httpx.UnsupportedProtocol):
-        return _no_address(url)
+        return _invalid_url(url)
     if isinstance(error, httpx.HTTPStatusError):
         return UpstreamError(
-            f"{url} answers {error.response.status_code}", hint="check the address"
+            f"{url} returned status {error.response.status_code}", hint="check the URL"
         )
     host = httpx.URL(url).host
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return UpstreamError(
-            f"{host} cannot be reached", hint="check the network and the address, then try again"
+            f"Cannot connect to {host}", hint="check the network and the URL, then try again"
         )
     return UpstreamError(
-        f"the connection to {host} was lost",
-        hint="run the same command again; it goes on where it stopped",
+        f"Lost the connection to {host}",
+        hint="run the same command again to resume the download",
     )
 
 
-def _no_address(url: str) -> ConfigError:
-    return ConfigError(f"{url!r} is not an address", hint="give an http(s) URL")
+def _invalid_url(url: str) -> ConfigError:
+    return ConfigError(f"Invalid URL: {url!r}", hint="pass an http(s) URL")
 
 
 def _copy(response: httpx.Response, file: BinaryIO, done: int, progress: Progress) -> None:
@@ -118,9 +118,8 @@ def _verify(url: str, part: Path, sha256: str) -> None:
     if digest != sha256:
         part.unlink()
         raise UpstreamError(
-            f"what {url} sent is not the file that was asked for: "
-            f"its SHA-256 is {digest}, not {sha256}",
-            hint="it was removed; check the address and the hash",
+            f"Hash mismatch for {url}: expected SHA-256 {sha256}, got {digest}",
+            hint="the file was deleted; check the URL and the hash",
         )
 
 

@@ -1,7 +1,7 @@
-"""What a failed model call means: whether to try again, and the one sentence a person reads.
+"""Classification of failed model calls: whether to retry, and the error message for the user.
 
-Providers raise errors of their own. LangChain gives most of them a common class; what is left is
-known by its HTTP status, or by being a connection or a timeout of the HTTP library.
+Providers raise their own errors. LangChain gives most of them a common class; the rest are
+recognised by HTTP status, or as connection and timeout errors of the HTTP library.
 """
 
 from http import HTTPStatus
@@ -13,56 +13,64 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
-from bathysphere.core.errors import BathysphereError, ModelUnavailable, UpstreamError
+from bathysphere.core.errors import (
+    BathysphereError,
+    ModelUnavailable,
+    RequestRefused,
+    StorageLost,
+    UpstreamError,
+)
 from bathysphere.models import lm_studio, ollama
 from bathysphere.models.hosted import KNOWN
 from bathysphere.models.names import LM_STUDIO, OLLAMA
 
-_PASSING = {408, 409, 429}
+_TRANSIENT = {408, 409, 429}
 _SERVER_ERRORS = range(500, 600)
 # By name, because the clients use two HTTP libraries and either may be missing.
 _HTTP_LIBRARIES = {"httpx", "httpx2"}
 _TIMEOUTS = {"TimeoutException"}
 _LOST_CONNECTIONS = {"NetworkError", "RemoteProtocolError"}
-_SPENT = "insufficient_quota"
+_OUT_OF_CREDIT = "insufficient_quota"
 
-_START = {OLLAMA: ollama.HINT, LM_STUDIO: lm_studio.HINT}
-_OUT_OF_REACH = "check the network and the provider's status page, then try again"
+_START_HINTS = {OLLAMA: ollama.HINT, LM_STUDIO: lm_studio.HINT}
+_UNREACHABLE_HINT = "check the network and the provider's status page, then try again"
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same call may succeed a moment later.
+    """Whether the same call may succeed if retried.
 
-    Timeouts, lost connections, 408, 409, 429 and 5xx are; a bad key or a bad request is not, and
-    neither is an account without credit, though that comes as a 429.
+    True for timeouts, lost connections, 408, 409, 429, 5xx and a lost database. False for a bad
+    key, a bad request and an account without credit, even though that is reported as a 429.
     """
+    if isinstance(error, StorageLost):
+        return True
     if isinstance(error, BathysphereError):
         return error.__cause__ is not None and is_transient(error.__cause__)
-    if getattr(error, "code", None) == _SPENT:
+    if getattr(error, "code", None) == _OUT_OF_CREDIT:
         return False
     status = _status(error)
     if status is not None:
-        return status in _PASSING or status in _SERVER_ERRORS
+        return status in _TRANSIENT or status in _SERVER_ERRORS
     if isinstance(error, ModelError):
         return error.is_retryable
     return _timed_out(error) or _lost(error)
 
 
 def explain(error: Exception, name: str) -> BathysphereError | None:
-    """Say what went wrong with the model `name`, or nothing if it is not the model's failure.
+    """Return the error to show for a failure of model `name`; None if it is not the model's.
 
-    A context that is too long is left alone too: summarising middleware waits for that error.
+    Also None if the context is too long: the summarising middleware handles that error.
     """
     if isinstance(error, BathysphereError | ContextOverflowError):
         return None
     if _timed_out(error):
         return UpstreamError(
-            f"{name} did not answer in time",
-            hint="try again, or raise BATHYSPHERE_MODEL_TIMEOUT_S",
+            f"{name} timed out",
+            hint="try again, or increase BATHYSPHERE_MODEL_TIMEOUT_S",
         )
     if _lost(error):
-        hint = _START.get(name.partition(":")[0], _OUT_OF_REACH)
-        return ModelUnavailable(f"{name} cannot be reached", hint=hint)
+        hint = _START_HINTS.get(name.partition(":")[0], _UNREACHABLE_HINT)
+        return ModelUnavailable(f"{name} is unreachable", hint=hint)
     status = _status(error)
     return None if status is None else _explain_status(status, error, name)
 
@@ -70,23 +78,23 @@ def explain(error: Exception, name: str) -> BathysphereError | None:
 def _explain_status(status: int, error: Exception, name: str) -> BathysphereError:
     if status in {401, 403}:
         known = KNOWN.get(name.partition(":")[0])
-        which = known.variable if known else "the provider's key"
-        return ModelUnavailable(f"{name} refuses the key", hint=f"check {which}")
+        key = known.variable if known else "the provider's API key"
+        return ModelUnavailable(f"{name} rejected the API key", hint=f"check {key}")
     if status == HTTPStatus.NOT_FOUND:
         return ModelUnavailable(
-            f"{name} is not known to its provider", hint="`bathysphere models` lists what is here"
+            f"{name} is unknown to its provider", hint="list models with `bathysphere models`"
         )
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return UpstreamError(
-            f"{name} takes no more calls for now",
+            f"{name} is rate limiting requests",
             hint="wait, check the account's credit, or set BATHYSPHERE_MODEL_FALLBACK",
         )
-    if status in _SERVER_ERRORS or status in _PASSING:
+    if status in _SERVER_ERRORS or status in _TRANSIENT:
         return UpstreamError(
             f"{name} failed with status {status}",
             hint="try again later, or set BATHYSPHERE_MODEL_FALLBACK",
         )
-    return UpstreamError(f"{name} refuses the request ({status}): {_first_line(error)}")
+    return RequestRefused(f"{name} rejected the request ({status}): {_first_line(error)}")
 
 
 def _status(error: BaseException) -> int | None:

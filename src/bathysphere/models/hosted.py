@@ -1,8 +1,8 @@
-"""Models that a company hosts: `anthropic:`, `openai:`, `google_genai:`, all LangChain knows.
+"""Hosted models: `anthropic:`, `openai:`, `google_genai:`, and every provider LangChain supports.
 
 The three providers in `KNOWN` get their key from our settings and are checked without a call. Any
 other provider of `init_chat_model` is built by LangChain, which reads that provider's own
-variables; what goes wrong there is told in one sentence.
+variables; its errors are reported as `ModelUnavailable`.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hosted:
-    """A provider we know: its title, its package, the setting of its key and of its address."""
+    """A supported provider: its title, package, and the settings of its key and URL."""
 
     title: str
     package: str
@@ -73,18 +73,18 @@ def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "Ba
 
 
 async def check(name: ModelName, settings: ModelSettings, probe: Probe) -> ModelCheck:
-    """Usable when its package is installed and its key is set; the key is not tried."""
+    """Check that the package is installed and the key is set; the key is not tried."""
     del probe
     known = KNOWN.get(name.provider)
     if known is None:
         chat_model(name, settings, retries=0)
         return ModelCheck(name=str(name), usable=True, detail="LangChain can build it")
     _options(name, known, settings)
-    return ModelCheck(name=str(name), usable=True, detail=f"the key for {known.title} is set")
+    return ModelCheck(name=str(name), usable=True, detail=f"API key for {known.title} is set")
 
 
 def suggestions(settings: ModelSettings) -> list[str]:
-    """The models whose key is set on this machine, as names to try."""
+    """Suggest a model of each provider whose key is set."""
     return [known.example for known in KNOWN.values() if getattr(settings, known.key)]
 
 
@@ -94,7 +94,7 @@ def _options(name: ModelName, known: Hosted, settings: ModelSettings) -> dict[st
     key: SecretStr | None = getattr(settings, known.key)
     if key is None:
         raise ModelUnavailable(
-            f"{name} needs a key and {known.variable} is not set",
+            f"{name} needs an API key ({known.variable})",
             hint=f"set {known.variable}, or choose another model (`bathysphere models`)",
         )
     options: dict[str, Any] = {"api_key": key}
@@ -102,7 +102,7 @@ def _options(name: ModelName, known: Hosted, settings: ModelSettings) -> dict[st
     if url:
         options["base_url"] = url
         if name.provider == "openai":
-            # Servers that only resemble OpenAI rarely have its Responses API.
+            # OpenAI-compatible servers rarely have the Responses API.
             options["use_responses_api"] = False
     return options
 
@@ -116,7 +116,7 @@ def _init(name: ModelName, options: dict[str, Any]) -> "BaseChatModel":
         raise ModelUnavailable(
             f"{name} needs a package that is not installed", hint=_install_hint(error)
         ) from error
-    except Exception as error:  # each provider has its own way to say no
+    except Exception as error:  # each provider has its own exceptions
         raise _cannot_build(name, error) from error
     return model
 
@@ -124,12 +124,12 @@ def _init(name: ModelName, options: dict[str, Any]) -> "BaseChatModel":
 def _install_hint(error: ImportError) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
     package = (cause.name or "").partition(".")[0].replace("_", "-")
-    return f"pip install {package}" if package else "see LangChain's page on the provider"
+    return f"pip install {package}" if package else "see LangChain's page for the provider"
 
 
 def _cannot_build(name: ModelName, error: Exception) -> ModelUnavailable:
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return ModelUnavailable(
-        f"{name} cannot be set up: {reason[:200] or type(error).__name__}",
-        hint="check the provider's name, and the key it needs on its LangChain page",
+        f"Cannot set up {name}: {reason[:200] or type(error).__name__}",
+        hint="check the provider's name, and its API key (see its LangChain page)",
     )

@@ -1,7 +1,7 @@
 """`llamacpp:FILE`: a GGUF file on this machine, served inside this process by llama.cpp.
 
-The server listens on a free loopback port, with a key of its own that no other program knows: a
-web page open on the same machine could otherwise use it. A process runs one server a file.
+The server listens on a free loopback port and requires a random key: otherwise any web page open on
+the same machine could use it. A process runs one server per file.
 """
 
 import atexit
@@ -27,7 +27,7 @@ _QUIET = -1
 
 
 class LlamaServer:
-    """llama.cpp serving one file; it ends with this object, or with `close`."""
+    """A llama.cpp server for one file; stops with `close` or when this object is collected."""
 
     def __init__(self, path: Path, *, context_tokens: int, threads: int) -> None:
         import xllamacpp
@@ -50,12 +50,12 @@ class LlamaServer:
         except RuntimeError as error:
             raise ModelUnavailable(
                 f"llama.cpp cannot load {path}",
-                hint="the file may be cut short or of a kind this llama.cpp does not know",
+                hint="the file may be truncated, or not supported by this version of llama.cpp",
             ) from error
         self.url = f"{self._server.listening_address}/v1"
 
     def close(self) -> None:
-        """Stop serving and give the memory back."""
+        """Stop the server and free its memory."""
         self._server = None
 
 
@@ -67,7 +67,7 @@ class LlamaServers:
         self._servers: dict[Path, LlamaServer] = {}
 
     def serve(self, path: Path, settings: ModelSettings) -> LlamaServer:
-        """The server of `path`, started at the first call."""
+        """Return the server of `path`, starting it at the first call."""
         path = path.resolve()
         with self._lock:
             if not self._servers:
@@ -81,7 +81,7 @@ class LlamaServers:
             return self._servers[path]
 
     def close(self) -> None:
-        """Stop them all."""
+        """Stop all servers."""
         with self._lock:
             for server in self._servers.values():
                 server.close()
@@ -92,7 +92,7 @@ SERVERS = LlamaServers()
 
 
 def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "BaseChatModel":
-    """Start the file's server, unless it runs, and build its client."""
+    """Build the client, starting the file's server if it is not running."""
     path = _usable_file(name.name, settings)
     from langchain_openai import ChatOpenAI
 
@@ -110,14 +110,14 @@ def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "Ba
 
 
 async def check(name: ModelName, settings: ModelSettings, probe: Probe) -> ModelCheck:
-    """Usable when the file is there; it is not loaded for that."""
+    """Check that the file exists; it is not loaded."""
     del probe
     path = _usable_file(name.name, settings)
-    return ModelCheck(name=str(name), usable=True, detail=f"the file is {path}")
+    return ModelCheck(name=str(name), usable=True, detail=f"found {path}")
 
 
 async def found(settings: ModelSettings, probe: Probe) -> list[str]:
-    """The names of the GGUF files in the models folder."""
+    """List the GGUF files in the models folder."""
     del probe
     return sorted(path.stem for path in settings.folder.glob(f"*{SUFFIX}"))
 
@@ -130,7 +130,7 @@ def _usable_file(name: str, settings: ModelSettings) -> Path:
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ModelUnavailable(
-                f"{path} is not a GGUF file", hint="give a model in llama.cpp's GGUF format"
+                f"{path} is not a GGUF file", hint="use a model in llama.cpp's GGUF format"
             )
     return path
 
@@ -140,11 +140,11 @@ def _find(name: str, folder: Path) -> Path:
         if path.is_file():
             return path
     raise ModelUnavailable(
-        f"there is no GGUF file {name}, here or in {folder}",
-        hint="`bathysphere models pull` fetches a small one; or give the path of a file",
+        f"GGUF file not found: {name} (also looked in {folder})",
+        hint="run `bathysphere models pull` to download a small one, or pass the path of a file",
     )
 
 
 def _free_cores() -> int:
-    """One core less than there are: llama.cpp's threads spin, and starve on a full machine."""
+    """All cores but one: llama.cpp's threads busy-wait and starve on a fully loaded machine."""
     return max(1, (os.cpu_count() or 1) - 1)

@@ -1,4 +1,4 @@
-"""`lm-studio:NAME`: models behind LM Studio, or another server with OpenAI's chat completions."""
+"""`lm-studio:NAME`: models of LM Studio, or another server with OpenAI-style chat completions."""
 
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,12 @@ from bathysphere.models.settings import ModelSettings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-HINT = "start the server in LM Studio, or set LM_STUDIO_BASE_URL to where it runs"
+HINT = "start the server in LM Studio, or set LM_STUDIO_BASE_URL to its URL"
 
 
 def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "BaseChatModel":
     """Build the client."""
-    _need_package()
+    _require_package()
     from langchain_openai import ChatOpenAI
 
     return ChatOpenAI(
@@ -31,32 +31,32 @@ def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "Ba
 
 
 async def check(name: ModelName, settings: ModelSettings, probe: Probe) -> ModelCheck:
-    """Usable when the server answers and lists the model."""
-    _need_package()
+    """Check that the server responds and lists the model."""
+    _require_package()
     if name.name not in await found(settings, probe):
         raise ModelUnavailable(
             f"LM Studio at {settings.lm_studio_url} has no model {name.name}",
-            hint=f"lms get {name.name}, or choose one that `bathysphere models` lists",
+            hint=f"run `lms get {name.name}`, or choose one listed by `bathysphere models`",
         )
     return ModelCheck(
         name=str(name),
         usable=True,
-        detail=f"LM Studio answers at {settings.lm_studio_url}",
+        detail=f"LM Studio is running at {settings.lm_studio_url}",
     )
 
 
 async def found(settings: ModelSettings, probe: Probe) -> list[str]:
-    """The models the server lists."""
+    """List the server's models."""
     key = settings.lm_studio_api_key.get_secret_value()
-    answer = await probe.get(
+    response = await probe.get(
         f"{settings.lm_studio_url.rstrip('/')}/models",
         server="LM Studio",
         hint=HINT,
         headers={"Authorization": f"Bearer {key}"},
     )
-    return sorted(str(model["id"]) for model in answer.get("data") or () if "id" in model)
+    return sorted(str(model["id"]) for model in response.get("data") or () if "id" in model)
 
 
-def _need_package() -> None:
+def _require_package() -> None:
     if not installed("langchain_openai"):
         raise missing_extra("An `lm-studio:` model", "openai")

@@ -1,4 +1,4 @@
-"""A model is named by one string, `provider:name`, everywhere: settings, specs, commands."""
+"""Model names: `provider:name` strings, used in settings, specs and commands."""
 
 from typing import Literal, NamedTuple
 
@@ -27,12 +27,12 @@ class ModelName(NamedTuple):
 
 
 def parse(text: str) -> ModelName:
-    """Split `provider:name` at its first colon; what follows may hold more of them."""
+    """Split `provider:name` at its first colon; the name may contain more colons."""
     provider, colon, name = text.strip().partition(":")
     if not (provider and colon and name):
         raise ConfigError(
-            f"{text!r} does not name a model",
-            hint="write provider:name, for example anthropic:claude-sonnet-4-6 or ollama:qwen3",
+            f"Invalid model name: {text!r}",
+            hint="use provider:name, for example anthropic:claude-sonnet-4-6 or ollama:qwen3",
         )
     provider = provider.lower()
     return ModelName(provider=_SPELLINGS.get(provider, provider), name=name)

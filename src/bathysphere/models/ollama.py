@@ -1,4 +1,4 @@
-"""`ollama:NAME`: models that an Ollama server runs, over its own protocol."""
+"""`ollama:NAME`: models of an Ollama server, over its native API."""
 
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,13 @@ from bathysphere.models.settings import ModelSettings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-HINT = "start it with `ollama serve`, or set OLLAMA_BASE_URL to where it runs"
+HINT = "start it with `ollama serve`, or set OLLAMA_BASE_URL to its URL"
 
 
 def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "BaseChatModel":
-    """Build the client; `retries` is for clients that repeat calls themselves, which it cannot."""
+    """Build the client; it cannot retry by itself, so `retries` is ignored."""
     del retries
-    _need_package()
+    _require_package()
     from langchain_ollama import ChatOllama
 
     return ChatOllama(
@@ -28,29 +28,29 @@ def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "Ba
 
 
 async def check(name: ModelName, settings: ModelSettings, probe: Probe) -> ModelCheck:
-    """Usable when the server answers and has pulled the model."""
-    _need_package()
+    """Check that the server responds and has pulled the model."""
+    _require_package()
     if not _has(name.name, await found(settings, probe)):
         raise ModelUnavailable(
             f"Ollama at {settings.ollama_url} has no model {name.name}",
-            hint=f"ollama pull {name.name}",
+            hint=f"run `ollama pull {name.name}`",
         )
     return ModelCheck(
-        name=str(name), usable=True, detail=f"Ollama answers at {settings.ollama_url}"
+        name=str(name), usable=True, detail=f"Ollama is running at {settings.ollama_url}"
     )
 
 
 async def found(settings: ModelSettings, probe: Probe) -> list[str]:
-    """The models the server has."""
+    """List the server's models."""
     url = f"{settings.ollama_url.rstrip('/')}/api/tags"
-    answer = await probe.get(url, server="Ollama", hint=HINT)
-    return sorted(str(model["name"]) for model in answer.get("models") or () if "name" in model)
+    response = await probe.get(url, server="Ollama", hint=HINT)
+    return sorted(str(model["name"]) for model in response.get("models") or () if "name" in model)
 
 
 def _has(name: str, names: list[str]) -> bool:
     return name in names or f"{name}:latest" in names
 
 
-def _need_package() -> None:
+def _require_package() -> None:
     if not installed("langchain_ollama"):
         raise missing_extra("An `ollama:` model", "ollama")

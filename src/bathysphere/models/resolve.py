@@ -1,10 +1,11 @@
-"""From names to chat models: `resolve` builds one, `Models` holds one for each role.
+"""Resolution of model names: `resolve` builds a chat model, `Models` holds one per role.
 
-Building never waits for a server. `check` asks whether a model can be used, and is what
+Building never waits for a server. `check` reports whether a model can be used, and is what
 `bathysphere models` and `bathysphere doctor` show.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
 from bathysphere.core.errors import BathysphereError
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """What the module of a provider offers."""
+    """Interface of a provider module."""
 
     def chat_model(
         self, name: ModelName, settings: ModelSettings, *, retries: int
     ) -> "BaseChatModel":
-        """Build the chat model, or raise a `ConfigError` that says what is missing."""
+        """Build the chat model, or raise a `ConfigError` with what is missing."""
         ...
 
     async def check(self, name: ModelName, settings: ModelSettings, probe: Probe) -> ModelCheck:
-        """Return why the model can be used, or raise a `ConfigError` that says why not."""
+        """Check that the model can be used, or raise a `ConfigError` with the reason."""
         ...
 
 
@@ -37,22 +38,22 @@ PROVIDERS: dict[str, Provider] = {
     LLAMACPP: llamacpp,
     DEMO: demo,
 }
-"""The providers with a module of their own; all others are `hosted`."""
+"""The providers with their own module; all others are `hosted`."""
 
 NAME_KEY = "bathysphere_model"
 
 
 def resolve(name: str, settings: ModelSettings, *, retries: int = 0) -> "BaseChatModel":
-    """Build the chat model that `name` (`provider:name`) stands for.
+    """Build the chat model named `name`.
 
     Args:
         name: The model, as `provider:name`.
-        settings: Keys, addresses and limits.
-        retries: How often the client itself repeats a failed call. Zero inside an agent, where
-            `reliability` repeats calls for every provider in the same way.
+        settings: Keys, URLs and limits.
+        retries: How often the client itself retries a failed call. Zero inside an agent, where
+            `reliability` retries calls of every provider in the same way.
 
     Raises:
-        ConfigError: The name, a key, a package or a file is missing; the hint says what to do.
+        ConfigError: The name is invalid, or a key, package or file is missing.
     """
     parsed = parse(name)
     model = _provider(parsed).chat_model(parsed, settings, retries=retries)
@@ -61,7 +62,7 @@ def resolve(name: str, settings: ModelSettings, *, retries: int = 0) -> "BaseCha
 
 
 async def check(name: str, settings: ModelSettings, *, probe: Probe | None = None) -> ModelCheck:
-    """Say whether `name` can be used as configured; never raises for a model that cannot."""
+    """Check whether `name` can be used as configured; never raises if it cannot."""
     probe = probe or Probe(timeout_s=settings.check_timeout_s)
     try:
         parsed = parse(name)
@@ -75,24 +76,26 @@ def _provider(name: ModelName) -> Provider:
 
 
 def name_of(model: "BaseChatModel") -> str:
-    """The `provider:name` a model was resolved from, or the best name it has."""
+    """Return the `provider:name` a model was resolved from, or the best available name."""
     name = (model.metadata or {}).get(NAME_KEY)
     return str(name or getattr(model, "model_name", None) or type(model).__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Models:
-    """The chat model of every role, and the ones tried when one of them fails."""
+    """The chat model of every role, and the fallbacks when one of them fails."""
 
     main: "BaseChatModel"
     subagent: "BaseChatModel"
     summary: "BaseChatModel"
     audit: "BaseChatModel"
     fallback: "tuple[BaseChatModel, ...]" = ()
+    subagents: Mapping[str, "BaseChatModel"] = field(default_factory=dict)
+    """Models of single subagents, by `subagent_key`."""
 
     @classmethod
     def from_settings(cls, settings: ModelSettings) -> Self:
-        """Resolve all roles; roles with the same model share it."""
+        """Resolve the models of all roles; roles with the same model share it."""
         built: dict[tuple[str, int], BaseChatModel] = {}
 
         def of(name: str, retries: int = 0) -> "BaseChatModel":
@@ -103,16 +106,17 @@ class Models:
         def role(name: Role, retries: int = 0) -> "BaseChatModel":
             return of(settings.choice(name).name, retries)
 
-        # Summaries and audits are called outside the agent loop, where `reliability` works.
+        # `reliability` covers only the agent loop; summaries and audits run outside it.
         return cls(
             main=role("main"),
             subagent=role("subagent"),
             summary=role("summary", settings.retries),
             audit=role("audit", settings.retries),
             fallback=tuple(of(name) for name in settings.fallback),
+            subagents={key: of(name) for key, name in settings.subagents.items()},
         )
 
     def of(self, role: Role) -> "BaseChatModel":
-        """The model of `role`."""
+        """Return the model of `role`."""
         model: BaseChatModel = getattr(self, role)
         return model

@@ -1,11 +1,11 @@
-"""Which models are used and how: read once at the edge, from the environment, and passed down.
+"""Model settings, read once from the environment and passed down.
 
-Our own variables start with `BATHYSPHERE_MODEL_`. The variables that older deep agents, Ollama,
-LM Studio and the hosted providers use are read too, so that a machine that is already set up works.
+Our own variables start with `BATHYSPHERE_MODEL_`. Variables of older deep agents, Ollama, LM Studio
+and the hosted providers are read too, so that existing setups work.
 """
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -20,7 +20,13 @@ from pydantic import (
     ValidationError,
     field_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from bathysphere.core.errors import ConfigError
 from bathysphere.models.names import DEMO_TOUR, LM_STUDIO, OLLAMA, Role
@@ -36,8 +42,28 @@ def _split(value: Any) -> Any:
 
 
 def _also(name: str, *variables: str) -> AliasChoices:
-    """Read a field from our own variable first, then from the ones others use."""
+    """Read a field from our own variable first, then from other tools' variables."""
     return AliasChoices(f"{PREFIX}{name}".upper(), *variables)
+
+
+class _ModelsByName(EnvSettingsSource):
+    """`BATHYSPHERE_MODEL_SUBAGENT_<NAME>`: a model for each subagent that is named."""
+
+    def __call__(self) -> dict[str, Any]:
+        start = f"{PREFIX}subagent_".lower()
+        named = {name: value for name, value in self.env_vars.items() if name.startswith(start)}
+        found = {subagent_key(name.removeprefix(start)): named[name] for name in named}
+        return {"subagents": {name: model for name, model in found.items() if model}}
+
+
+def subagent_key(name: str) -> str:
+    """A subagent's name as settings know it: `GENERAL_PURPOSE` is `general-purpose`."""
+    return name.lower().replace("_", "-")
+
+
+def subagent_variable(key: str) -> str:
+    """The variable that names this subagent's model."""
+    return f"{PREFIX}SUBAGENT_{key}".upper().replace("-", "_")
 
 
 class Choice(NamedTuple):
@@ -45,10 +71,13 @@ class Choice(NamedTuple):
 
     name: str
     chosen_by: str
+    """The setting, for display."""
+    source: Literal["setting", "main", "default"] = "setting"
+    """Whether the role has its own setting, uses the main model, or falls back to the default."""
 
 
 class ModelSettings(BaseSettings):
-    """The models of a process. Nothing set means the scripted tour, never a paid model."""
+    """Model settings of a process. The default is the scripted tour, never a paid model."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -60,31 +89,36 @@ class ModelSettings(BaseSettings):
 
     # ── which model ──
     main: str | None = Field(default=None, description="The main agent's model, `provider:name`.")
-    subagent: str | None = Field(default=None, description="The subagents' model; else main's.")
-    summary: str | None = Field(default=None, description="Summarises history; else main's.")
-    audit: str | None = Field(default=None, description="Audits plans and claims; else main's.")
+    subagent: str | None = Field(default=None, description="The subagents' model (default: main).")
+    subagents: dict[str, str] = Field(
+        default_factory=dict,
+        validation_alias=f"{PREFIX}SUBAGENT_<NAME>",
+        description="Models of single subagents, by name; else the subagents'.",
+    )
+    summary: str | None = Field(default=None, description="Summarises history (default: main).")
+    audit: str | None = Field(default=None, description="Audits plans and claims (default: main).")
     fallback: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
-        default=(), description="Models tried in this order when one fails, separated by commas."
+        default=(), description="Comma-separated models to try, in this order, when one fails."
     )
 
     # ── how it is called ──
     temperature: NonNegativeFloat | None = Field(
-        default=None, description="Sampling temperature; the provider's own where not set."
+        default=None, description="Sampling temperature (default: the provider's)."
     )
     timeout_s: PositiveFloat = Field(default=120, description="Seconds to wait for an answer.")
     retries: NonNegativeInt = Field(
-        default=2, description="How often a call is repeated after a passing error."
+        default=2, description="How often a call is retried after a transient error."
     )
     retry_delay_s: NonNegativeFloat = Field(
-        default=1, description="Seconds before the first retry; doubled for each one after it."
+        default=1, description="Seconds before the first retry, doubled for each further one."
     )
     check_timeout_s: PositiveFloat = Field(
-        default=2, description="Seconds to wait for a model server when looking what is there."
+        default=2, description="Seconds to wait for a model server when checking models."
     )
 
     # ── local models ──
     folder: Path = Field(
-        default=Path("~/.local/share/bathysphere/models"), description="Where GGUF files are kept."
+        default=Path("~/.local/share/bathysphere/models"), description="Folder for GGUF files."
     )
     context_tokens: PositiveInt = Field(
         default=8192, description="Context window of a GGUF file served in process."
@@ -96,66 +130,66 @@ class ModelSettings(BaseSettings):
         default=0.01, description="Seconds between two words of the scripted tour."
     )
 
-    # ── what others call it ──
+    # ── other tools' variables ──
     deepagents_provider: str | None = Field(
         default=None,
         validation_alias="DEEPAGENTS_MODEL_PROVIDER",
-        description="`ollama` or `lm-studio`: chooses the main model where it is not named.",
+        description="`ollama` or `lm-studio`: selects the main model if it is not set.",
     )
     ollama_name: str | None = Field(
         default=None,
         validation_alias="OLLAMA_MODEL_NAME",
-        description="The Ollama model to use where the main model is not named.",
+        description="The Ollama model to use if the main model is not set.",
     )
     ollama_url: str = Field(
         default=f"http://127.0.0.1:{_OLLAMA_PORT}",
         validation_alias=_also("ollama_url", "OLLAMA_BASE_URL", "OLLAMA_HOST"),
-        description="Where Ollama answers.",
+        description="URL of Ollama.",
     )
     lm_studio_name: str | None = Field(
         default=None,
         validation_alias="LM_STUDIO_MODEL_NAME",
-        description="The LM Studio model to use where the main model is not named.",
+        description="The LM Studio model to use if the main model is not set.",
     )
     lm_studio_url: str = Field(
         default="http://127.0.0.1:1234/v1",
         validation_alias=_also("lm_studio_url", "LM_STUDIO_BASE_URL"),
-        description="Where LM Studio, or another OpenAI-compatible server, answers.",
+        description="URL of LM Studio or another OpenAI-compatible server.",
     )
     lm_studio_api_key: SecretStr = Field(
         default=SecretStr("lm-studio"),
         validation_alias=_also("lm_studio_api_key", "LM_STUDIO_API_KEY"),
-        description="The key of that server; LM Studio itself takes any.",
+        description="API key of that server; LM Studio itself accepts any.",
     )
     anthropic_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=_also("anthropic_api_key", "ANTHROPIC_API_KEY"),
-        description="The key for `anthropic:` models.",
+        description="API key for `anthropic:` models.",
     )
     anthropic_url: str | None = Field(
         default=None,
         validation_alias=_also("anthropic_url", "ANTHROPIC_BASE_URL"),
-        description="Where `anthropic:` models answer, if not at Anthropic.",
+        description="URL for `anthropic:` models (default: Anthropic's).",
     )
     openai_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=_also("openai_api_key", "OPENAI_API_KEY"),
-        description="The key for `openai:` models.",
+        description="API key for `openai:` models.",
     )
     openai_url: str | None = Field(
         default=None,
         validation_alias=_also("openai_url", "OPENAI_BASE_URL", "OPENAI_API_BASE"),
-        description="Where `openai:` models answer, if not at OpenAI (chat completions).",
+        description="URL for `openai:` models (default: OpenAI's); uses chat completions.",
     )
     google_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=_also("google_api_key", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        description="The key for `google_genai:` models.",
+        description="API key for `google_genai:` models.",
     )
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Read the settings; a value that cannot be used is one sentence, not a report."""
+        """Read the settings; an invalid value raises a short `ConfigError`."""
         try:
             return cls()
         except ValidationError as error:
@@ -163,8 +197,21 @@ class ModelSettings(BaseSettings):
             field = str(first["loc"][0])
             variable = field if field.isupper() else f"{PREFIX}{field}".upper()
             raise ConfigError(
-                f"{variable} cannot be used: {first['msg']}", hint=f"change or unset {variable}"
+                f"Invalid {variable}: {first['msg']}", hint=f"change or unset {variable}"
             ) from error
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read also the models of single subagents, which no field can name beforehand."""
+        del dotenv_settings, file_secret_settings  # neither is used here
+        return (init_settings, env_settings, _ModelsByName(settings_cls))
 
     @field_validator("folder")
     @classmethod
@@ -182,15 +229,15 @@ class ModelSettings(BaseSettings):
         text = value.strip().rstrip("/")
         return text if urlsplit(text).path else f"{text}/v1"
 
-    # ── answers ──
+    # ── choosing a model ──
 
     def choice(self, role: Role) -> Choice:
-        """The model of `role`, and which setting chose it."""
+        """Return the model of `role` and the setting that chose it."""
         own: str | None = getattr(self, role)
         if own:
             return Choice(own, f"{PREFIX}{role.upper()}")
         if role != "main":
-            return Choice(self.choice("main").name, "the main model")
+            return Choice(self.choice("main").name, "the main model", "main")
         return self._inherited()
 
     def _inherited(self) -> Choice:
@@ -201,7 +248,7 @@ class ModelSettings(BaseSettings):
             return Choice(f"{OLLAMA}:{self.ollama_name}", "OLLAMA_MODEL_NAME")
         if self.lm_studio_name:
             return Choice(f"{LM_STUDIO}:{self.lm_studio_name}", "LM_STUDIO_MODEL_NAME")
-        return Choice(DEMO_TOUR, "no model is set")
+        return Choice(DEMO_TOUR, "no model is set", "default")
 
     def _named_by_provider(self, provider: str) -> Choice:
         known = {
@@ -210,25 +257,25 @@ class ModelSettings(BaseSettings):
         }
         if provider not in known:
             raise ConfigError(
-                f"DEEPAGENTS_MODEL_PROVIDER is {provider!r}, which is neither ollama nor lm-studio",
-                hint=f"name any other model in {PREFIX}MAIN, as provider:name",
+                f"Invalid DEEPAGENTS_MODEL_PROVIDER: {provider!r} is not ollama or lm-studio",
+                hint=f"for any other provider, set {PREFIX}MAIN to provider:name",
             )
         variable, name = known[provider]
         if not name:
             raise ConfigError(
-                f"DEEPAGENTS_MODEL_PROVIDER is {provider} and no model is named",
+                f"DEEPAGENTS_MODEL_PROVIDER is {provider}, but no model is set",
                 hint=f"set {variable}, or {PREFIX}MAIN to {provider}:NAME",
             )
         return Choice(f"{provider}:{name}", f"DEEPAGENTS_MODEL_PROVIDER and {variable}")
 
 
 def _ollama_url(value: str) -> str:
-    """Make an address one can call out of what `OLLAMA_HOST` may hold: `host`, `:port`, a URL."""
+    """Normalize a value of `OLLAMA_HOST` (`host`, `:port` or a URL) to a URL to connect to."""
     text = value.strip().rstrip("/")
     has_scheme = "://" in text
     parts = urlsplit(text if has_scheme else f"http://{text}")
     host = parts.hostname or "127.0.0.1"
-    if host in {"0.0.0.0", "::"}:  # noqa: S104  # where a server listens is not where one calls it
+    if host in {"0.0.0.0", "::"}:  # noqa: S104  # an address to listen on, not to connect to
         host = "127.0.0.1"
     host = f"[{host}]" if ":" in host else host
     user = f"{parts.username}:{parts.password or ''}@" if parts.username else ""

@@ -1,22 +1,23 @@
-"""Prepaid use: e-cash in, a charge for each model call, the exact rest back.
+"""Prepaid usage: e-cash deposits, a charge per model call, and a refund of the unspent balance.
 
-Plain Python: no agent framework, no web framework. Nothing is imported here; take what you need
-from its module.
+Plain Python: no agent framework, no web framework. This package re-exports nothing; import from
+the modules below.
 
-| module | what it gives |
+| module | contents |
 |---|---|
 | `nuts/` | the Cashu protocol, pure: `curve`, `keysets`, `tokens`, `locks`, `requests`, … |
 | `errors` | `TokenRefused(reason)`, `MintRefused(mint_code)`, `MintUnknown`, `MintUnfit` |
-| `session_keys` | `SessionKeys(master)`: session keys and swap seeds, derived, never stored |
+| `session_keys` | `SessionKeys(master)`: session keys and swap seeds, derived and never stored |
 | `validator` | `validate(token, DepositRules, Keysets) -> ValidDeposit`: pure and offline |
-| `mint` | `MintClient(url)`, `KeysetBook(mint, clock)`: the mint over HTTP, its keysets cached |
+| `mint` | `MintClient(url)`: HTTP client of the mint; `KeysetBook(mint, clock)`: keyset cache |
 | `deposits` | `Deposits(book, clock)`: `request(session, …)` as `creqA…`, `check(token, session)` |
-| `swaps` | `prepare_swap`, `Reader.finish`: a deposit's one swap, and its answer as money |
-| `settlement` | `Settlement(…).turn()`: close, swap, refund; its storage as protocols |
-| `ledger/` | the books in PostgreSQL: accounts, charges, settling, refunds, audit |
+| `swaps` | `prepare_swap`, `Reader.finish`: the swap of a deposit, and proofs from its response |
+| `settlement` | `Settlement(…).turn()`: close, swap, refund; storage protocols |
+| `ledger/` | the ledger in PostgreSQL: accounts, charges, settlement, refunds, audit |
+| `service` | `PaymentService`: what routes and runs use |
 
-How they meet: a route opens a session (`SessionKeys.public_key`, `ledger.accounts`), shows
-`Deposits.request`, takes a token by `Deposits.check` and `Accounts.deposit`; the middleware
-charges; a background task calls `Settlement.turn`. Tests use `bathysphere.testing.mint` (a real
-mint) and `bathysphere.testing.wallet` (a person who pays).
+How they fit together: a route opens a session (`SessionKeys.public_key`, `ledger.accounts`),
+returns `Deposits.request`, and accepts a token with `Deposits.check` and `Accounts.deposit`; the
+middleware charges; a background task calls `Settlement.turn`. Tests use `bathysphere.testing.mint`
+(a real mint) and `bathysphere.testing.wallet` (a paying user).
 """

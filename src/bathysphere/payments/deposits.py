@@ -1,4 +1,4 @@
-"""Deposits: what a person is asked to pay, and whether what they sent may be taken."""
+"""Deposits: payment requests, and the check of the tokens sent in response."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ ASKED_LOCK = timedelta(hours=48)
 
 
 class Deposits:
-    """Asks for deposits and checks them; writes nothing down."""
+    """Creates payment requests and checks deposits; stores nothing."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Deposits:
         self._max_lock = max_lock
 
     def request(self, session: Session, *, amount: int, request_id: str) -> str:
-        """A payment request (NUT-18) with the whole lock in it: any wallet can build it."""
+        """Create a payment request (NUT-18) that contains the whole lock, so any wallet can pay."""
         locktime = int((self._clock.now() + self._asked_lock).timestamp())
         tags = (
             ("sigflag", "SIG_INPUTS"),
@@ -48,10 +48,10 @@ class Deposits:
         ).encode()
 
     async def check(self, token: str, session: Session) -> Checked:
-        """Check a token for a session; the mint is asked only for keys that we do not know.
+        """Check a token for a session; contacts the mint only for unknown keysets.
 
         Raises:
-            TokenRefused: It cannot be taken; `reason` says why.
+            TokenRefused: The token was not accepted; see `reason`.
         """
         rules = DepositRules(
             mint_url=session.mint_url,

@@ -1,9 +1,9 @@
-"""What payment refuses, and how it says so.
+"""Payment errors.
 
-TokenRefused   the person's token cannot be taken; `reason` says why, in one word for programs
-MintRefused    the mint said no, for certain: an HTTP 400 with its error code
-MintUnknown    nobody knows what the mint did: a timeout, a reset, a 5xx, a body that makes no sense
-MintUnfit      the mint lacks what we need, or is not the one that was configured
+TokenRefused   a token was not accepted as a deposit; `reason` is a machine-readable cause
+MintRefused    the mint definitely refused: an HTTP 400 with its error code
+MintUnknown    the outcome at the mint is unknown: a timeout, a reset, a 5xx, an invalid body
+MintUnfit      the mint lacks a required feature, or is not the configured one
 """
 
 from typing import ClassVar, Literal, TypeAlias
@@ -37,46 +37,71 @@ Reason: TypeAlias = Literal[
     "amount_too_small",
 ]
 
+MESSAGES: dict[Reason, str] = {
+    "token_too_large": "Token too large",
+    "token_version": "Unsupported token version",
+    "token_malformed": "Malformed token",
+    "too_many_proofs": "Unsupported number of proofs",
+    "secret_repeated": "Duplicate secret",
+    "mint_mismatch": "Token from another mint",
+    "unit_mismatch": "Token in another unit",
+    "keyset_unknown": "Unknown keyset",
+    "keyset_unit": "Keyset of another unit",
+    "keyset_expiring": "Keyset expires too soon",
+    "amount_not_a_denomination": "Amount is not a denomination of the keyset",
+    "point_invalid": "Invalid signature",
+    "dleq_missing": "Missing DLEQ proof",
+    "dleq_invalid": "Invalid DLEQ proof",
+    "lock_missing": "Token is not locked",
+    "lock_malformed": "Malformed lock",
+    "lock_wrong_key": "Token is locked to another key",
+    "lock_time_missing": "Lock has no locktime",
+    "lock_time_too_soon": "Locktime too soon",
+    "lock_time_too_late": "Locktime too late",
+    "lock_wrong_refund": "Lock has another refund key",
+    "witness_present": "Token already has a witness",
+    "amount_too_large": "Amount too large",
+    "amount_too_small": "Amount too small",
+}
 HINTS: dict[Reason, str] = {
-    "mint_mismatch": "pay with e-cash of the mint that the payment request names",
+    "mint_mismatch": "pay with e-cash from the mint named in the payment request",
     "keyset_unknown": "the mint may have rotated its keys: try again in a minute",
-    "dleq_missing": "ask the wallet to include DLEQ proofs",
-    "lock_missing": "lock the token to the key that the payment request names",
-    "lock_wrong_key": "the token is locked for another session: lock a new one",
-    "lock_wrong_refund": "the refund key must be the one that the session was opened with",
-    "lock_time_too_soon": "lock it for longer, as the payment request says",
-    "amount_too_small": "the mint's fee would eat the deposit: send fewer, larger proofs",
+    "dleq_missing": "configure the wallet to include DLEQ proofs",
+    "lock_missing": "lock the token to the key in the payment request",
+    "lock_wrong_key": "the token is locked to another session: create a new one",
+    "lock_wrong_refund": "use the refund key that the session was opened with",
+    "lock_time_too_soon": "use the lock time from the payment request",
+    "amount_too_small": "the mint's fee exceeds the deposit: send fewer, larger proofs",
 }
 
 
 class TokenRefused(CallerError):
-    """A token cannot be taken as a deposit."""
+    """A token was not accepted as a deposit."""
 
     code = "token_refused"
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
-        text = reason.replace("_", " ")
+        text = MESSAGES[reason]
         super().__init__(f"{text}: {detail}" if detail else text, hint=HINTS.get(reason))
         self.reason: Reason = reason
 
 
 class MintRefused(UpstreamError):
-    """The mint refused, and nothing happened."""
+    """The mint refused the request, which had no effect."""
 
     code = "mint_refused"
 
     SPENT: ClassVar[int] = 11001
     PENDING: ClassVar[frozenset[int]] = frozenset({11002, 11004})
-    ALREADY_SIGNED: ClassVar[frozenset[int]] = frozenset({10002, 11003})
     KEYSET: ClassVar[frozenset[int]] = frozenset({12001, 12002})
 
     def __init__(self, mint_code: int, detail: str) -> None:
-        super().__init__(f"the mint refused with {mint_code}: {detail[:200]}")
+        super().__init__(f"The mint refused the request (code {mint_code}): {detail[:200]}")
         self.mint_code = mint_code
 
 
 class MintUnknown(UpstreamError):
-    """Whether the mint did it is unknown. Never to be taken for a failure."""
+    """The outcome of a request to the mint is unknown. Never treat it as a failure."""
 
     code = "mint_unknown"
 

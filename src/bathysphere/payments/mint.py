@@ -1,7 +1,8 @@
-"""The mint over HTTP (NUT-01, 02, 03, 06, 07, 09), and the cache of its keysets.
+"""HTTP client of the mint (NUT-01, 02, 03, 06, 07, 09), and a cache of its keysets.
 
-Two outcomes besides an answer, and the difference is money: `MintRefused` says that nothing
-happened, `MintUnknown` that nobody knows. Only an HTTP 400 with the mint's error code is a refusal.
+A request can fail in two ways, and the difference is money: `MintRefused` means that it had no
+effect, `MintUnknown` that the outcome is unknown. Only an HTTP 400 with the mint's error code is a
+refusal.
 """
 
 import asyncio
@@ -34,13 +35,13 @@ _BATCH = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Restored:
-    """What a mint has signed of the outputs that it was asked about, by their `B_`."""
+    """The mint's signatures on those of the requested outputs that it has signed, by `B_`."""
 
     signatures: dict[bytes, BlindSignature]
 
 
 class MintClient:
-    """Speaks to the one mint that was configured; never to an address from elsewhere."""
+    """Client of the configured mint; never connects to any other URL."""
 
     def __init__(
         self,
@@ -62,84 +63,85 @@ class MintClient:
         )
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def info(self) -> dict[str, Any]:
-        """What the mint says of itself (NUT-06)."""
-        return await self._ask("GET", "/v1/info")
+        """Fetch the mint's info (NUT-06)."""
+        return await self._request("GET", "/v1/info")
 
     async def check_fit(self) -> None:
-        """Fail unless the mint has what payment needs: states, restore, locks, DLEQ."""
+        """Raise `MintUnfit` unless the mint supports state checks, restore, locks and DLEQ."""
         nuts = (await self.info()).get("nuts")
         listed = nuts if isinstance(nuts, dict) else {}
         missing = [nut for nut in NEEDED_NUTS if not _supports(listed.get(str(nut)))]
         if missing:
             names = ", ".join(f"NUT-{nut:02}" for nut in missing)
-            message = f"the mint at {self.url} lacks {names}"
-            raise MintUnfit(message, hint="choose another mint")
+            message = f"The mint at {self.url} does not support {names}"
+            raise MintUnfit(message, hint="configure another mint")
 
     async def keysets(self) -> Keysets:
-        """Every keyset with its keys, each held to its id."""
+        """Fetch every keyset with its keys, and verify each against its id."""
         try:
-            listed = wire_list((await self._ask("GET", "/v1/keysets")).get("keysets"))
+            listed = wire_list((await self._request("GET", "/v1/keysets")).get("keysets"))
             return Keysets([await self._keyset(wire_map(each)) for each in listed])
         except ValueError as error:
-            raise _nonsense(str(error)) from error
+            raise _invalid(str(error)) from error
 
     async def _keyset(self, listed: Mapping[str, Any]) -> Keyset:
-        # Reading it as hex keeps it from being a way to another path of the mint.
+        # Parsing it as hex keeps the id from reaching another path of the mint.
         keyset_id = bytes.fromhex(wire_text(listed.get("id"))).hex()
-        answer = await self._ask("GET", f"/v1/keys/{keyset_id}")
-        [found] = wire_list(answer.get("keysets"))
+        response = await self._request("GET", f"/v1/keys/{keyset_id}")
+        [found] = wire_list(response.get("keysets"))
         return keyset_from_wire(listed, wire_map(found).get("keys"))
 
     async def swap(self, body: str) -> list[BlindSignature]:
         """Exchange inputs for signatures on outputs (NUT-03); `body` is sent as it is."""
-        answer = await self._ask("POST", "/v1/swap", body)
+        response = await self._request("POST", "/v1/swap", body)
         try:
-            return [BlindSignature.from_wire(each) for each in wire_list(answer.get("signatures"))]
+            signatures = wire_list(response.get("signatures"))
+            return [BlindSignature.from_wire(signature) for signature in signatures]
         except BadWire as error:
-            raise _nonsense(str(error)) from error
+            raise _invalid(str(error)) from error
 
     async def restore(self, outputs: Sequence[BlindedMessage]) -> Restored:
-        """Which of the outputs the mint has signed before (NUT-09)."""
+        """Fetch the signatures on outputs that the mint has already signed (NUT-09)."""
         body = json.dumps({"outputs": [output.wire() for output in outputs]})
-        answer = await self._ask("POST", "/v1/restore", body)
+        response = await self._request("POST", "/v1/restore", body)
         try:
-            names = [wire_map(each).get("B_") for each in wire_list(answer.get("outputs"))]
-            signed = [BlindSignature.from_wire(each) for each in wire_list(answer["signatures"])]
+            names = [wire_map(each).get("B_") for each in wire_list(response.get("outputs"))]
+            signed = [BlindSignature.from_wire(each) for each in wire_list(response["signatures"])]
             pairs = zip(map(wire_point, names), signed, strict=True)
             return Restored(signatures=dict(pairs))
         except (BadWire, KeyError, ValueError) as error:
-            raise _nonsense(str(error)) from error
+            raise _invalid(str(error)) from error
 
     async def states(self, ys: Sequence[bytes]) -> list[State]:
-        """Whether proofs are unspent, pending or spent (NUT-07), in the order that was asked."""
+        """Fetch whether proofs are unspent, pending or spent (NUT-07), in the order of `ys`."""
         found: dict[bytes, State] = {}
         for start in range(0, len(ys), _BATCH):
             body = json.dumps({"Ys": [y.hex() for y in ys[start : start + _BATCH]]})
-            found |= _states(await self._ask("POST", "/v1/checkstate", body))
+            found |= _states(await self._request("POST", "/v1/checkstate", body))
         try:
             return [found[y] for y in ys]
         except KeyError as error:
-            message = "a proof's state is missing"
-            raise _nonsense(message) from error
+            message = "missing proof state"
+            raise _invalid(message) from error
 
-    async def _ask(self, method: str, path: str, body: str | None = None) -> dict[str, Any]:
+    async def _request(self, method: str, path: str, body: str | None = None) -> dict[str, Any]:
         try:
             async with asyncio.timeout(2 * self._timeout):
                 status, text = await self._exchange(method, path, body)
         except (httpx.HTTPError, TimeoutError, httpx.InvalidURL) as error:
-            message = f"the mint did not answer: {type(error).__name__}"
+            message = f"Request to the mint failed: {type(error).__name__}"
             raise MintUnknown(message) from error
-        answer = _json(text)
-        if status == httpx.codes.BAD_REQUEST and _is_code(answer.get("code")):
-            raise MintRefused(answer["code"], str(answer.get("detail", "")))
+        response = _json(text)
+        if status == httpx.codes.BAD_REQUEST and _is_code(response.get("code")):
+            raise MintRefused(response["code"], str(response.get("detail", "")))
         if status != httpx.codes.OK:
-            message = f"the mint answered with status {status}"
+            message = f"The mint returned status {status}"
             raise MintUnknown(message)
-        return answer
+        return response
 
     async def _exchange(self, method: str, path: str, body: str | None) -> tuple[int, bytes]:
         headers = {"content-type": "application/json"} if body is not None else {}
@@ -148,7 +150,7 @@ class MintClient:
             async for chunk in response.aiter_bytes():
                 received += chunk
                 if len(received) > MAX_BODY:
-                    message = "the mint's answer is too large"
+                    message = f"The mint's response is larger than {MAX_BODY} bytes"
                     raise MintUnknown(message)
             return response.status_code, bytes(received)
 
@@ -165,28 +167,28 @@ def _json(text: bytes) -> dict[str, Any]:
     try:
         return dict(wire_map(json.loads(text)))
     except (ValueError, RecursionError) as error:
-        message = "the mint's answer is not a JSON object"
-        raise _nonsense(message) from error
+        message = "not a JSON object"
+        raise _invalid(message) from error
 
 
-def _states(answer: dict[str, Any]) -> dict[bytes, State]:
+def _states(response: dict[str, Any]) -> dict[bytes, State]:
     try:
-        entries = [wire_map(each) for each in wire_list(answer.get("states"))]
+        entries = [wire_map(each) for each in wire_list(response.get("states"))]
         found = {wire_point(entry.get("Y")): wire_text(entry.get("state")) for entry in entries}
     except BadWire as error:
-        raise _nonsense(str(error)) from error
+        raise _invalid(str(error)) from error
     if not set(found.values()) <= set(get_args(State)):
-        message = "a proof has a state that does not exist"
-        raise _nonsense(message)
+        message = "unknown proof state"
+        raise _invalid(message)
     return cast("dict[bytes, State]", found)
 
 
-def _nonsense(detail: str) -> MintUnknown:
-    return MintUnknown(f"the mint's answer makes no sense: {detail[:200]}")
+def _invalid(detail: str) -> MintUnknown:
+    return MintUnknown(f"Invalid response from the mint: {detail[:200]}")
 
 
 class KeysetBook:
-    """The mint's keysets, loaded once and again when something unknown turns up."""
+    """Cache of the mint's keysets, reloaded when an unknown one turns up."""
 
     def __init__(self, mint: MintClient, clock: Clock, *, min_seconds: float = 30.0) -> None:
         self._mint = mint
@@ -197,13 +199,13 @@ class KeysetBook:
         self._loaded_at = 0.0
 
     async def get(self) -> Keysets:
-        """What is known; asks the mint the first time."""
+        """Return the known keysets, fetching them the first time."""
         if self._known is None:
             return await self.reload()
         return self._known
 
     async def reload(self) -> Keysets:
-        """Ask the mint again, at most once in `min_seconds`: strangers' tokens trigger this."""
+        """Fetch the keysets again, at most once per `min_seconds`: any stranger can trigger it."""
         async with self._lock:
             now = self._clock.monotonic()
             if self._known is None or now - self._loaded_at >= self._min_seconds:

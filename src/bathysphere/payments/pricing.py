@@ -1,4 +1,4 @@
-"""Prices: so much a model call, so much a thousand tokens. Amounts are whole units of the mint."""
+"""Prices per model call and per thousand tokens. Amounts are whole units of the mint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Price:
-    """What a model call costs.
+    """The price of a model call.
 
-    Before the call the most it may cost is charged: its own tokens as they are counted, and
-    `reserved_output` tokens of answer. After it, what it did cost stays and the rest is given back.
+    The maximum cost is charged before the call: its counted input tokens plus `reserved_output`
+    tokens of output. After the call the charge is reduced to the actual cost.
     """
 
     step: int = 1
@@ -21,20 +21,27 @@ class Price:
         for name in self.__slots__:
             if getattr(self, name) < 0:
                 raise ValueError(f"price.{name} must not be negative, got {getattr(self, name)}")
+        if self.per_1k_output and not self.reserved_output:
+            raise ValueError("price.reserved_output must be at least 1 if output has a price")
         if not (self.step or self.per_1k_input or self.per_1k_output):
-            raise ValueError("a price of nothing: turn payments off instead")
+            raise ValueError("Price must be greater than zero: to charge nothing, disable payments")
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether tokens matter at all."""
+        """Whether the price depends on tokens."""
         return bool(self.per_1k_input or self.per_1k_output)
 
+    @property
+    def max_output(self) -> int | None:
+        """The maximum number of output tokens that a charge covers; None if output is free."""
+        return self.reserved_output if self.per_1k_output else None
+
     def quote(self, tokens_in: Callable[[], int]) -> int:
-        """The most that a call can cost."""
+        """Return the maximum cost of a call."""
         return self.cost(tokens_in, lambda: self.reserved_output)
 
     def cost(self, tokens_in: Callable[[], int], tokens_out: Callable[[], int]) -> int:
-        """What a call costs, rounded up once; never nothing."""
+        """Return the cost of a call, rounded up once; at least 1."""
         if not self.counts_tokens:
             return self.step
         thousandths = self.per_1k_input * tokens_in() + self.per_1k_output * tokens_out()

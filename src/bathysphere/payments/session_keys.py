@@ -1,7 +1,7 @@
-"""Every secret of ours from one master secret, so that none is stored.
+"""Keys derived from one master secret, so that none is stored.
 
-A session's key locks its deposits: a token for one session is worth nothing in another, and a mint
-cannot tell two sessions of one server apart. A swap's seed makes its outputs.
+A session's key locks its deposits: a token for one session is worthless in another, and a mint
+cannot link the sessions of one server. A swap's outputs are derived from its seed.
 """
 
 import hmac
@@ -12,11 +12,11 @@ MIN_MASTER = 32
 
 
 class SessionKeys:
-    """Derives keys; holds the master secret and never shows it."""
+    """Derives session keys and swap seeds from the master secret, which it never exposes."""
 
     def __init__(self, master: bytes) -> None:
         if len(master) < MIN_MASTER:
-            message = f"the master secret needs at least {MIN_MASTER} bytes"
+            message = f"The master secret must have at least {MIN_MASTER} bytes"
             raise ValueError(message)
         self._master = master
 
@@ -24,16 +24,16 @@ class SessionKeys:
         return "SessionKeys(…)"
 
     def secret_key(self, session_id: str) -> bytes:
-        """The key that opens the deposits of a session."""
+        """The private key that unlocks the deposits of a session."""
         number = int.from_bytes(self._derive("session", session_id), "big")
         return (number % (curve.ORDER - 1) + 1).to_bytes(32, "big")
 
     def public_key(self, session_id: str) -> str:
-        """What a session's deposits are locked to, in hex."""
+        """The public key that a session's deposits are locked to, in hex."""
         return curve.public_key(self.secret_key(session_id)).hex()
 
     def swap_seed(self, swap_id: str) -> bytes:
-        """What the secrets and blinding factors of a swap's outputs are made from."""
+        """The seed of the secrets and blinding factors of a swap's outputs."""
         return self._derive("swap", swap_id)
 
     def _derive(self, use: str, name: str) -> bytes:

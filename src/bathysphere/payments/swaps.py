@@ -1,8 +1,8 @@
-"""Swaps: from a deposit to the outputs that it is exchanged for, and from a mint's answer to money.
+"""Swaps: prepare the exchange of a deposit, and turn the mint's response into proofs.
 
-One swap settles one deposit: its outputs are what was earned and what goes back, together. The
-outputs come from the swap's seed (NUT-13), so the same swap is always the same bytes and can be
-restored. They are sorted by amount, so that their order does not tell which of them go back.
+One swap settles one deposit: its outputs are the earnings and the refund together. The outputs are
+derived from the swap's seed (NUT-13), so a swap is always the same bytes and can be restored. They
+are sorted by amount, so that their order does not reveal which of them are the refund.
 """
 
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias, get_args
 
 from bathysphere.payments.ledger.records import Prepared, RefundToken, ToSettle
-from bathysphere.payments.ledger.records import Proof as KeptProof
+from bathysphere.payments.ledger.records import Proof as StoredProof
 from bathysphere.payments.nuts import curve, locks
 from bathysphere.payments.nuts.derivation import derive
 from bathysphere.payments.nuts.keysets import Keyset
@@ -23,12 +23,12 @@ Kind: TypeAlias = Literal["earn", "refund"]
 
 
 class BadAnswer(ValueError):
-    """The mint's signatures are not those that were asked for."""
+    """The mint's signatures do not match the requested outputs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """One output of a swap: number `index` of the swap's seed."""
+    """One output of a swap, derived from the swap's seed with counter `index`."""
 
     kind: Kind
     amount: int
@@ -38,28 +38,28 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """The outputs of a swap, in the order in which they are posted. It holds no secret."""
+    """The outputs of a swap, in the order in which they are posted. Contains no secrets."""
 
     keyset_id: str
     outputs: tuple[Output, ...]
 
     def messages(self) -> list[BlindedMessage]:
-        """What the mint is asked to sign, or to restore."""
+        """The blinded messages for the mint to sign or restore."""
         return [
             BlindedMessage(amount=output.amount, keyset_id=self.keyset_id, b=output.b)
             for output in self.outputs
         ]
 
     def to_bytes(self) -> bytes:
-        """For our own keeping."""
+        """Serialize the plan for the ledger."""
         outputs = [[o.kind, o.amount, o.index, o.b.hex()] for o in self.outputs]
-        kept = {"keyset": self.keyset_id, "outputs": outputs}
-        return json.dumps(kept, separators=(",", ":")).encode()
+        fields = {"keyset": self.keyset_id, "outputs": outputs}
+        return json.dumps(fields, separators=(",", ":")).encode()
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> Self:
-        """What `to_bytes` kept."""
-        fields = json.loads(kept)
+    def from_bytes(cls, data: bytes) -> Self:
+        """Parse the output of `to_bytes`."""
+        fields = json.loads(data)
         outputs = (
             Output(kind=kind, amount=amount, index=index, b=bytes.fromhex(b))
             for kind, amount, index, b in fields["outputs"]
@@ -68,11 +68,11 @@ class Plan:
 
 
 def prepare_swap(deposit: ToSettle, keyset: Keyset, keys: SessionKeys) -> Prepared:
-    """The body to post and the plan to read the answer by. Pure: the ledger writes both down."""
-    proofs = [Proof.from_bytes(kept.data) for kept in deposit.proofs]
+    """Build the request body and the plan to read its response. Pure: the ledger stores both."""
+    proofs = [Proof.from_bytes(stored.data) for stored in deposit.proofs]
     face = sum(proof.amount for proof in proofs)
     if face != deposit.earn + deposit.refund + deposit.fee:
-        message = f"swap {deposit.swap_id} does not add up"
+        message = f"Unbalanced swap {deposit.swap_id}: {face} is not earn + refund + fee"
         raise ValueError(message)
     seed = keys.swap_seed(deposit.swap_id)
     parts: list[tuple[Kind, int]] = [("earn", amount) for amount in keyset.split(deposit.earn)]
@@ -104,20 +104,20 @@ def _secret(
     derived = derive(seed, keyset_id, index)
     if kind == "earn":
         return derived.secret, derived.factor
-    # What goes back is locked to the person's key: in a log or a trace it is worth nothing.
+    # A refund is locked to the payer's key: in a log or a trace it is worthless.
     return locks.Lock(key=refund_key, nonce=derived.secret).secret(), derived.factor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Inputs:
-    """What a swap gives to the mint, read from its body."""
+    """The inputs of a swap, read from its body."""
 
     ys: tuple[bytes, ...]
     keyset_ids: frozenset[str]
 
     @classmethod
     def of(cls, body: bytes) -> Self:
-        """The inputs of a body that `prepare_swap` made."""
+        """Read the inputs of a body built by `prepare_swap`."""
         inputs = json.loads(body)["inputs"]
         return cls(
             ys=tuple(curve.hash_to_curve(each["secret"].encode()) for each in inputs),
@@ -125,20 +125,20 @@ class Inputs:
         )
 
 
-# ── reading the answer ──
+# ── reading the response ──
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finished:
-    """What a swap gave: proofs of our own and a refund token, ready for the ledger."""
+    """The result of a swap: earned proofs and a refund token, ready for the ledger."""
 
-    earned: tuple[KeptProof, ...]
+    earned: tuple[StoredProof, ...]
     refund: RefundToken | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reader:
-    """Reads the answers to one swap."""
+    """Reads the mint's responses to one swap."""
 
     seed: bytes
     keyset: Keyset
@@ -146,25 +146,25 @@ class Reader:
     mint_url: str
 
     def finish(self, plan: Plan, signatures: Sequence[BlindSignature]) -> Finished:
-        """Check every signature and make money of them, or refuse them all with `BadAnswer`."""
+        """Check every signature and unblind them into proofs, or raise `BadAnswer`."""
         if len(signatures) != len(plan.outputs):
-            message = f"{len(signatures)} signatures for {len(plan.outputs)} outputs"
+            message = f"Expected {len(plan.outputs)} signatures, got {len(signatures)}"
             raise BadAnswer(message)
         proofs: Mapping[Kind, list[Proof]] = {kind: [] for kind in get_args(Kind)}
         for output, signature in zip(plan.outputs, signatures, strict=True):
             proofs[output.kind].append(self._proof(output, signature))
-        earned = tuple(KeptProof(p.y.hex(), p.amount, p.to_bytes()) for p in proofs["earn"])
+        earned = tuple(StoredProof(p.y.hex(), p.amount, p.to_bytes()) for p in proofs["earn"])
         return Finished(earned=earned, refund=self._token(proofs["refund"]))
 
     def _proof(self, output: Output, signature: BlindSignature) -> Proof:
         if (signature.amount, signature.keyset_id) != (output.amount, self.keyset.id):
-            message = "a signature is for another amount or keyset"
+            message = "Signature for a different amount or keyset"
             raise BadAnswer(message)
         mint_point, dleq = self.keyset.keys[output.amount], signature.dleq
         if dleq is None or not curve.dleq_holds(
             mint_point=mint_point, blinded=output.b, signature=signature.c, e=dleq.e, s=dleq.s
         ):
-            message = "a signature is not by the mint's published key"
+            message = "Signature not made with the mint's published key"
             raise BadAnswer(message)
         secret, factor = _secret(
             output.kind, output.index, self.seed, self.keyset.id, self.refund_key
@@ -184,7 +184,7 @@ class Reader:
         return RefundToken(encode_v4(token), tuple(proof.y.hex() for proof in proofs))
 
 
-def vault_token(kept: Sequence[bytes], *, mint_url: str, unit: str) -> str:
-    """Earned proofs as a token that the operator can receive in any wallet."""
-    proofs = tuple(Proof.from_bytes(each) for each in kept)
+def vault_token(stored: Sequence[bytes], *, mint_url: str, unit: str) -> str:
+    """Encode earned proofs as a token that the operator can receive in any wallet."""
+    proofs = tuple(Proof.from_bytes(data) for data in stored)
     return encode_v4(Token(mint=mint_url, unit=unit, proofs=proofs))

@@ -1,9 +1,9 @@
-"""Whether a token may be taken as a deposit. Pure and offline: no network, no database, no clock.
+"""Validation of deposit tokens. Pure and offline: no network, no database, no clock.
 
-What is checked, in this order, and why offline is enough: the mint's signature (DLEQ) proves that
-the e-cash is real, and the lock (P2PK to this session's key until the locktime) proves that nobody
-else can spend it meanwhile. So a token that passes here is money, and the mint need not be asked.
-The mint's address in a token is only compared, never used.
+Why offline is enough: the mint's signature (DLEQ) proves that the e-cash is genuine, and the lock
+(P2PK to this session's key until the locktime) proves that nobody else can spend it until then. So
+a token that passes is good money, and the mint need not be contacted. The mint URL in a token is
+only compared, never connected to.
 """
 
 from dataclasses import dataclass, replace
@@ -19,14 +19,14 @@ MAX_PROOFS = 64
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DepositRules:
-    """What a deposit of one session must be. Times are in seconds since 1970."""
+    """Requirements for a deposit of one session. Times are Unix timestamps in seconds."""
 
     mint_url: str
     unit: str
     session_key: str
     """The public key of the session, in hex: deposits are locked to it."""
     refund_key: str
-    """The person's public key, in hex."""
+    """The payer's public key, in hex."""
     now: int
     min_lock: int = 2 * 3600
     max_lock: int = 30 * 24 * 3600
@@ -34,60 +34,61 @@ class DepositRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ValidDeposit:
-    """A token that passed. Keyset ids are full; `ys` are in the order of the proofs."""
+    """A valid token. Keyset ids are full; `ys` are in the order of the proofs."""
 
     proofs: tuple[Proof, ...]
     ys: tuple[bytes, ...]
     face: int
     fee: int
     locktime: int
-    """When the first of the proofs can be taken back."""
+    """When the payer can reclaim the first of the proofs."""
 
     @property
     def credited(self) -> int:
-        """What the deposit is worth to the session: its face without the settlement's fee."""
+        """The amount credited to the session: the face value minus the settlement fee."""
         return self.face - self.fee
 
 
 def validate(token: str, rules: DepositRules, keysets: Keysets) -> ValidDeposit:
-    """Check a token against the rules; refuse it with `TokenRefused`."""
-    read = _read(token)
-    if read.mint != rules.mint_url:
+    """Check a token against the rules, or raise `TokenRefused`."""
+    parsed = _parse(token)
+    if parsed.mint != rules.mint_url:
         raise TokenRefused("mint_mismatch")
-    if read.unit != rules.unit:
+    if parsed.unit != rules.unit:
         raise TokenRefused("unit_mismatch")
-    used = [_keyset(proof, rules, keysets) for proof in read.proofs]
+    used = [_keyset(proof, rules, keysets) for proof in parsed.proofs]
     proofs = tuple(
-        replace(proof, keyset_id=keyset.id) for proof, keyset in zip(read.proofs, used, strict=True)
+        replace(proof, keyset_id=keyset.id)
+        for proof, keyset in zip(parsed.proofs, used, strict=True)
     )
     for proof, keyset in zip(proofs, used, strict=True):
         _check_signature(proof, keyset)
     locktime = min(_check_lock(proof, rules) for proof in proofs)
     if any(proof.witness is not None for proof in proofs):
         raise TokenRefused("witness_present")
-    face, fee = read.amount, input_fee(used)
+    face, fee = parsed.amount, input_fee(used)
     if face > MAX_AMOUNT:
         raise TokenRefused("amount_too_large")
     if face <= fee:
-        raise TokenRefused("amount_too_small", f"{face} with a fee of {fee}")
+        raise TokenRefused("amount_too_small", f"{face}, with a fee of {fee}")
     ys = tuple(proof.y for proof in proofs)
     return ValidDeposit(proofs=proofs, ys=ys, face=face, fee=fee, locktime=locktime)
 
 
-def _read(token: str) -> tokens.Token:
+def _parse(token: str) -> tokens.Token:
     if len(token) > MAX_TOKEN:
         raise TokenRefused("token_too_large", f"at most {MAX_TOKEN} characters")
     if not token.startswith(tokens.V4):
-        raise TokenRefused("token_version", "only tokens of version 4 (cashuB…) are taken")
+        raise TokenRefused("token_version", "only version 4 tokens (cashuB…) are accepted")
     try:
-        read = tokens.decode_v4(token)
+        parsed = tokens.decode_v4(token)
     except tokens.BadToken as error:
         raise TokenRefused("token_malformed", str(error)) from error
-    if not 1 <= len(read.proofs) <= MAX_PROOFS:
-        raise TokenRefused("too_many_proofs", f"from 1 to {MAX_PROOFS} proofs")
-    if len({proof.secret for proof in read.proofs}) != len(read.proofs):
+    if not 1 <= len(parsed.proofs) <= MAX_PROOFS:
+        raise TokenRefused("too_many_proofs", f"expected 1 to {MAX_PROOFS}")
+    if len({proof.secret for proof in parsed.proofs}) != len(parsed.proofs):
         raise TokenRefused("secret_repeated")
-    return read
+    return parsed
 
 
 def _keyset(proof: Proof, rules: DepositRules, keysets: Keysets) -> Keyset:

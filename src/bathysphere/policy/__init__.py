@@ -1,4 +1,4 @@
-"""Policy as code: what a plan may do, decided by rule first; the approved plan is the permission.
+"""Policy as code: rules decide what a plan may do; the approved plan is the permission.
 
 Plain Python; no framework, no network, no LLM. The public names, by module:
 
@@ -10,6 +10,6 @@ Plain Python; no framework, no network, no LLM. The public names, by module:
 - `permission`: `Approval`, `permit(plan, approvals, policy)` → `Permission`; before each call
   `permission.ask(Call(step, tool, input))` → `Grant` or `Difference`; after a search
   `permission.found(step, addresses)`; on a redirect `permission.may_visit(step, address)`;
-  `difference.amended(plan)` → the plan to audit and approve anew; `Used` is what to keep
+  `plan.grown(steps)` → the plan to audit and approve again; `Used` is what to keep
 - `domains`: `host_of`, `covers`
 """

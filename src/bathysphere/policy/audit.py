@@ -1,8 +1,7 @@
-"""The audit of a plan: rules first, which cannot be argued with; then what they leave open.
+"""The audit of a plan: first the rules, which are final, then the questions they leave open.
 
 `audit` is a pure function: the same plan under the same policy has the same verdict. `judge` adds
-an auditor's answers; it can turn open questions into violations or settle them, and can never take
-a rule's violation away.
+an auditor's answers, which decide open questions but never remove a rule's violation.
 """
 
 import re
@@ -18,13 +17,13 @@ from bathysphere.policy.plan import FETCH_PAGE, Plan, Step
 from bathysphere.policy.rules import Policy
 
 Outcome = Literal["approved", "rejected", "open"]
-"""Nothing against it; something against it; questions that no rule decides."""
+"""No violations; violations; questions that no rule decides."""
 
 RUN = 5
-"""How many words in a row, taken from what the person attached, count as a leak."""
+"""How many consecutive words of the user's attachments count as a leak."""
 
 _SENSITIVE = {
-    "email": re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"),
+    "email": re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++\.[\w.-]+"),
     "phone": re.compile(r"(?<![\w.])\+\d[\d ()/-]{7,}\d\b"),
     "secret": re.compile(
         r"\b(?:sk|pk|rk|ghp|gho|xox[abps]|AKIA|AIza|eyJ)[-_A-Za-z0-9]{16,}"
@@ -42,7 +41,7 @@ class _Data(BaseModel):
 
 
 class Violation(_Data):
-    """What is against a plan, and what says so: a rule, or a judgement."""
+    """A violation of the policy, found by a rule or a judgement."""
 
     rule: str
     message: str
@@ -51,7 +50,7 @@ class Violation(_Data):
 
 
 class Suggestion(_Data):
-    """What would help."""
+    """How to fix a violation."""
 
     rule: str
     message: str
@@ -59,7 +58,7 @@ class Suggestion(_Data):
 
 
 class OpenQuestion(_Data):
-    """What no rule decides."""
+    """A question that no rule decides."""
 
     rule: str
     question: str
@@ -76,7 +75,7 @@ class Judgement(_Data):
 
 
 class Verdict(_Data):
-    """What came out, of which plan, under which policy."""
+    """The result of auditing a plan under a policy."""
 
     verdict: Outcome
     plan_sha256: str
@@ -87,20 +86,20 @@ class Verdict(_Data):
     judgements: tuple[Judgement, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """The verdict as JSON data."""
+        """Return the verdict as JSON data."""
         return self.model_dump(mode="json")
 
 
 def audit(
     plan: Plan, policy: Policy, *, question: str = "", private: Iterable[str] = ()
 ) -> Verdict:
-    """What the rules say of a plan.
+    """Check a plan against the rules.
 
     Args:
         plan: The plan.
         policy: The rules.
-        question: What the person asked; its words may leave where the policy says so.
-        private: What the person attached; its words may leave only where the policy says so.
+        question: The user's question; its words may be sent if the policy allows it.
+        private: The user's attachments; their words may be sent if the policy allows it.
     """
     found: list[Violation | Suggestion | OpenQuestion] = [
         *_tools(plan, policy),
@@ -124,28 +123,33 @@ def audit(
 
 
 def judge(verdict: Verdict, judgements: Sequence[Judgement]) -> Verdict:
-    """A verdict with an auditor's answers; what was not asked is not heard, silence is a no."""
+    """Add an auditor's answers; unrelated answers are ignored, a missing one counts as no."""
     answers = {judgement.rule: judgement for judgement in judgements}
     violations, suggestions = list(verdict.violations), list(verdict.suggestions)
-    for asked in verdict.open:
-        answer = answers.get(asked.rule)
+    for question in verdict.open:
+        answer = answers.get(question.rule)
         if answer is None or not answer.allowed:
             reason = answer.reason if answer and answer.reason else "the auditor did not allow it"
             violations.append(
-                Violation(rule=asked.rule, message=reason, step=asked.step, decided_by="judgement")
+                Violation(
+                    rule=question.rule,
+                    message=reason,
+                    step=question.step,
+                    decided_by="judgement",
+                )
             )
         if answer and answer.suggestion:
             suggestions.append(
-                Suggestion(rule=asked.rule, message=answer.suggestion, step=asked.step)
+                Suggestion(rule=question.rule, message=answer.suggestion, step=question.step)
             )
-    heard = tuple(answers[asked.rule] for asked in verdict.open if asked.rule in answers)
+    used = tuple(answers[question.rule] for question in verdict.open if question.rule in answers)
     return verdict.model_copy(
         update={
             "verdict": "rejected" if violations else "approved",
             "violations": tuple(violations),
             "suggestions": tuple(suggestions),
             "open": (),
-            "judgements": heard,
+            "judgements": used,
         }
     )
 
@@ -164,7 +168,7 @@ def _tools(plan: Plan, policy: Policy) -> Found:
                 rule="tools.allowed", message=f"use one of: {', '.join(allowed)}", step=step.id
             )
         elif step.pages and FETCH_PAGE not in allowed:
-            yield _against("tools.allowed", "it opens pages, but fetch_page is not allowed", step)
+            yield _against("tools.allowed", "opens pages, but fetch_page is not allowed", step)
 
 
 def _limits(plan: Plan, policy: Policy) -> Found:
@@ -190,12 +194,12 @@ def _domains(plan: Plan, policy: Policy) -> Found:
         if step.tool == FETCH_PAGE:
             host = host_of(step.input)
             if host is None:
-                message = "this is no address of a public page"
+                message = "not the URL of a public page"
                 yield _against("domains.address", message, step)
             else:
                 yield from _host(host, step, policy)
         if step.pages and not step.domains:
-            yield _against("domains.named", "it opens pages but names no domain", step)
+            yield _against("domains.named", "opens pages but names no domain", step)
         for pattern in step.domains:
             yield from _host(pattern, step, policy)
 
@@ -219,10 +223,11 @@ def _sensitive(plan: Plan, policy: Policy) -> Found:
         for kind in policy.data.never:
             matches = _SENSITIVE[kind].finditer(_sent(step))
             if any(_is_real(kind, match.group()) for match in matches):
-                yield _against("data.never", f"the input holds what looks like: {kind}", step)
+                yield _against("data.never", f"the input seems to contain: {kind}", step)
         for pattern in policy.data.never_matching:
             if re.search(pattern, _sent(step), re.IGNORECASE):
-                yield _against("data.never_matching", "the input holds what must not leave", step)
+                message = "the input contains data that must not be sent"
+                yield _against("data.never_matching", message, step)
 
 
 def _leaks(plan: Plan, policy: Policy, question: str, private: Sequence[str]) -> Found:
@@ -234,7 +239,7 @@ def _leaks(plan: Plan, policy: Policy, question: str, private: Sequence[str]) ->
         sent = set(_runs(_sent(step))) - open_runs if step.requests else set()
         for kind, texts in closed.items():
             if any(sent & set(_runs(text)) for text in texts):
-                message = f"the input repeats words of the {kind}, which may not leave"
+                message = f"the input repeats words of the {kind}, which must not be sent"
                 yield _against("data.may_leave", message, step)
                 yield Suggestion(
                     rule="data.may_leave", message="ask in general words", step=step.id
@@ -264,9 +269,9 @@ def _content(plan: Plan, policy: Policy) -> Iterator[Violation | Suggestion | Op
 
 
 def _sent(step: Step) -> str:
-    """What leaves, as written and with percent signs read."""
-    read = unquote_plus(step.input)
-    return step.input if read == step.input else f"{step.input}\n{read}"
+    """Return the text that is sent, as written and percent-decoded."""
+    decoded = unquote_plus(step.input)
+    return step.input if decoded == step.input else f"{step.input}\n{decoded}"
 
 
 def _against(rule: str, message: str, step: Step) -> Violation:
@@ -274,7 +279,7 @@ def _against(rule: str, message: str, step: Step) -> Violation:
 
 
 def folded(text: str) -> str:
-    """A text as rules read it: compatibility forms, invisible letters gone, small, one space."""
+    """Normalise a text for matching: NFKC, no invisible characters, case-folded, single spaces."""
     normal = unicodedata.normalize("NFKC", text)
     seen = "".join(letter for letter in normal if unicodedata.category(letter) != "Cf")
     return " ".join(seen.casefold().split())
@@ -287,7 +292,7 @@ def _runs(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _is_real(kind: str, text: str) -> bool:
-    """A card number has a check digit; the other kinds are what they look like."""
+    """Whether a match is real: a card number has a check digit, other kinds are not checked."""
     if kind != "card":
         return True
     digits = [int(letter) for letter in text if letter.isdigit()]

@@ -1,6 +1,6 @@
-"""Hosts and the patterns that name them.
+"""Host names and domain patterns.
 
-A pattern is a host name, which covers itself and everything below it, or `*`, which covers all.
+A pattern is a host name, which covers itself and its subdomains, or `*`, which covers all.
 """
 
 import re
@@ -14,9 +14,9 @@ _LABEL = re.compile(r"^(?!-)[a-z0-9_-]{1,63}(?<!-)$")
 
 
 def host_of(url: str) -> str | None:
-    """The host of an http address, in the one form hosts are compared in; nothing if it has none.
+    """Return the normalised host of an http URL, or None.
 
-    An address with a user, with an IP number for a host, or that is not http has none.
+    None if the URL contains credentials, has an IP address as host, or is not http(s).
     """
     if any(letter.isspace() or letter in "\\\x00" for letter in url):
         return None
@@ -31,23 +31,23 @@ def host_of(url: str) -> str | None:
 
 
 def clean_host(host: str) -> str | None:
-    """A host name in small ASCII letters without a dot at its end; nothing if it is none."""
+    """Return a host name in lower-case ASCII without a trailing dot; None if it is invalid."""
     name = _clean_name(host)
     return name if name and "." in name else None
 
 
 def covers(pattern: str, host: str) -> bool:
-    """Whether a pattern names a host."""
+    """Whether a pattern covers a host."""
     return pattern == ANY or host == pattern or host.endswith(f".{pattern}")
 
 
 def any_covers(patterns: Iterable[str], host: str) -> bool:
-    """Whether one of the patterns names a host."""
+    """Whether one of the patterns covers a host."""
     return any(covers(pattern, host) for pattern in patterns)
 
 
 def clean_pattern(pattern: str) -> str | None:
-    """A pattern in the one form it is compared in; nothing if it is none. `*.a.org` is `a.org`."""
+    """Return the normalised pattern, or None if it is invalid. `*.a.org` becomes `a.org`."""
     if pattern.strip() == ANY:
         return ANY
     return _clean_name(pattern.strip().removeprefix("*."))
@@ -62,5 +62,5 @@ def _clean_name(host: str) -> str | None:
     labels = host.split(".")
     if len(host) > 253 or not all(map(_LABEL.match, labels)):
         return None
-    # A last label that is a number makes the whole an IP address, in whatever spelling.
+    # A numeric last label makes it an IP address, in whatever spelling.
     return None if _NUMERIC.fullmatch(labels[-1]) else host

@@ -1,7 +1,7 @@
-"""The plan is the permission: what the tool layer asks before each call.
+"""Permissions from approved plans, checked before each tool call.
 
-A call that the approved plan names is granted and counted. Anything else comes back as a
-`Difference`, which a person can approve (it amends the plan, which is audited again) unless the
+A call that the approved plan names is granted and counted. Anything else is returned as a
+`Difference`, which a person can approve (as steps of a plan that is audited again) unless the
 policy itself forbids it.
 """
 
@@ -31,7 +31,7 @@ Reason = Literal[
 _FINAL: frozenset[Reason] = frozenset(
     {"address", "denied_domain", "forbidden_tool", "policy_requests"}
 )
-"""What no approval can allow: the policy forbids it."""
+"""Reasons that no approval can override: the policy forbids the call."""
 
 Decision = Literal["approve", "edit", "reject"]
 
@@ -41,13 +41,13 @@ class _Data(BaseModel):
 
 
 class NotApproved(NotAllowed):
-    """A plan that nobody approved gives no permission."""
+    """The plan was not approved."""
 
     code = "plan_not_approved"
 
 
 class Approval(_Data):
-    """What a person said of a plan: which one, who, when, and why."""
+    """A person's decision on a plan."""
 
     decision: Decision
     plan_sha256: str
@@ -55,15 +55,15 @@ class Approval(_Data):
     at: str
     reason: str = ""
     difference: dict[str, Any] | None = None
-    """The difference that led to this plan, where one did."""
+    """The difference that led to this plan, if any."""
 
     def plain(self) -> dict[str, Any]:
-        """The approval as JSON data."""
+        """Return the approval as JSON data."""
         return self.model_dump(mode="json")
 
 
 class Call(_Data):
-    """What the tool layer is about to do: for a step, with a tool, a query or an address."""
+    """A tool call for a step, with a query or URL as input."""
 
     step: str
     tool: str
@@ -71,14 +71,14 @@ class Call(_Data):
 
 
 class Grant(_Data):
-    """Go ahead; `left` more like it are planned."""
+    """The call is allowed; `left` more like it are planned."""
 
     call: Call
     left: int
 
 
 class Difference(_Data):
-    """What a call would do that the plan does not say."""
+    """A call that the plan does not include."""
 
     call: Call
     reason: Reason
@@ -86,31 +86,13 @@ class Difference(_Data):
     plan_sha256: str
     can_be_approved: bool = True
 
-    def amended(self, plan: Plan) -> Plan:
-        """The plan with what this call needs, to be audited and approved anew.
-
-        Raises:
-            NotAllowed: the policy forbids it, or it was asked of another plan.
-        """
-        if not self.can_be_approved or self.plan_sha256 != plan.sha256:
-            raise NotAllowed(f"this cannot be approved: {self.message}")
-        step = plan.step(self.call.step)
-        steps = list(plan.steps)
-        if step is None or self.reason in ("tool", "input", "not_found_by_search"):
-            steps.append(_new_step(plan, self.call))
-        else:
-            steps[steps.index(step)] = _widened(step, self)
-        return Plan.model_validate(
-            plan.model_dump() | {"steps": steps, "revision": plan.revision + 1}
-        )
-
     def plain(self) -> dict[str, Any]:
-        """The difference as JSON data."""
+        """Return the difference as JSON data."""
         return self.model_dump(mode="json")
 
 
 class Used(BaseModel):
-    """What has been used of a permission; plain data, so that it survives a crash with the run."""
+    """Usage of a permission; plain data, so that it survives a crash with the run."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -120,7 +102,7 @@ class Used(BaseModel):
 
 
 class Permission:
-    """What an approved plan allows, and how much of it is left."""
+    """The calls that an approved plan allows, and how many are left."""
 
     def __init__(self, plan: Plan, policy: Policy, used: Used | None = None) -> None:
         self.plan = plan
@@ -129,7 +111,7 @@ class Permission:
         self._sha256 = plan.sha256
 
     def ask(self, call: Call) -> Grant | Difference:
-        """Whether a call may be made now; a grant counts as one made."""
+        """Check whether a call may be made now; a grant counts as a call."""
         step = self.plan.step(call.step)
         if call.tool not in self.policy.tools.allowed:
             return self._differs(call, "forbidden_tool", f"the policy forbids {call.tool}")
@@ -145,12 +127,12 @@ class Permission:
         return refused or self._count(call, step)
 
     def found(self, step_id: str, addresses: Iterable[str]) -> None:
-        """Tell which addresses a search of a step gave; only such pages may be opened in it."""
+        """Record the URLs that a step's search found; only these pages may be opened in it."""
         known = self.used.found.setdefault(step_id, [])
         known += [address for address in addresses if address not in known]
 
     def may_visit(self, step_id: str, address: str) -> Difference | None:
-        """Whether a redirect may lead a step to an address; nothing is counted."""
+        """Check whether a step may follow a redirect to a URL; nothing is counted."""
         call = Call(step=step_id, tool=FETCH_PAGE, input=address)
         step = self.plan.step(step_id)
         if step is None:
@@ -161,7 +143,7 @@ class Permission:
         return self._place(call, patterns)
 
     def left(self, step_id: str) -> dict[str, int]:
-        """How many calls and pages of a step are left."""
+        """Return how many calls and pages of a step are left."""
         step = self.plan.step(step_id)
         if step is None:
             return {"calls": 0, "pages": 0}
@@ -172,7 +154,7 @@ class Permission:
 
     def _own_call(self, call: Call, step: Step) -> Difference | None:
         if " ".join(call.input.split()) != " ".join(step.input.split()):
-            return self._differs(call, "input", f"step {step.id} does not say this input")
+            return self._differs(call, "input", f"step {step.id} has a different input")
         if call.tool == FETCH_PAGE and (refused := self.may_visit(step.id, call.input)):
             return refused
         if self.left(step.id)["calls"] < 1:
@@ -183,7 +165,7 @@ class Permission:
         if refused := self._place(call, step.domains):
             return refused
         if call.input not in self.used.found.get(step.id, []):
-            message = "no search of this step found this address"
+            message = "no search of this step found this URL"
             return self._differs(call, "not_found_by_search", message)
         if self.left(step.id)["pages"] < 1:
             return self._differs(call, "pages", f"all {step.pages} pages are used")
@@ -192,7 +174,7 @@ class Permission:
     def _place(self, call: Call, patterns: Iterable[str]) -> Difference | None:
         host = host_of(call.input)
         if host is None:
-            return self._differs(call, "address", "this is no address of a public page")
+            return self._differs(call, "address", "not the URL of a public page")
         rules = self.policy.domains
         if any_covers(rules.denied, host) or (
             rules.allowed and not any_covers(rules.allowed, host)
@@ -206,7 +188,8 @@ class Permission:
         own = (self.used.calls.get(step.id, 0) for step in self.plan.steps if step.tool in NETWORK)
         made = sum(own) + sum(self.used.pages.values())
         if call.tool in NETWORK and made >= self.policy.limits.requests:
-            return self._differs(call, "policy_requests", "all requests of the policy are used")
+            message = "the policy's request limit is used up"
+            return self._differs(call, "policy_requests", message)
         return None
 
     def _count(self, call: Call, step: Step) -> Grant:
@@ -228,29 +211,12 @@ class Permission:
 def permit(
     plan: Plan, approvals: Iterable[Approval], policy: Policy, used: Used | None = None
 ) -> Permission:
-    """The permission that the approvals of a run give for a plan.
+    """Return the permission for a plan, given the decisions of a run.
 
     Raises:
-        NotApproved: the last word on it is not an approval of exactly this plan.
+        NotApproved: The last decision is not an approval of exactly this plan.
     """
-    said = list(approvals)
-    if not said or said[-1].decision != "approve" or said[-1].plan_sha256 != plan.sha256:
-        raise NotApproved("this plan was not approved", hint="only an approved plan can run")
+    last = next(reversed(list(approvals)), None)
+    if last is None or last.decision != "approve" or last.plan_sha256 != plan.sha256:
+        raise NotApproved("The plan was not approved", hint="approve the plan before running it")
     return Permission(plan, policy, used)
-
-
-def _new_step(plan: Plan, call: Call) -> Step:
-    taken = {step.id for step in plan.steps}
-    name = next(f"added-{n}" for n in range(1, len(taken) + 2) if f"added-{n}" not in taken)
-    return Step(id=name, tool=call.tool, input=call.input, rationale="asked for during the run")
-
-
-def _widened(step: Step, difference: Difference) -> Step:
-    change: dict[str, Any] = {}
-    if difference.reason == "calls":
-        change["calls"] = step.calls + 1
-    elif difference.reason == "pages":
-        change["pages"] = step.pages + 1
-    else:
-        change["domains"] = (*step.domains, host_of(difference.call.input))
-    return Step.model_validate(step.model_dump() | change)

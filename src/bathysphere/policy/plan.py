@@ -1,6 +1,6 @@
-"""A research plan: what will be asked, with which tools, where, how often, in which order.
+"""Research plans: queries, tools, domains, limits and order of steps.
 
-A plan is data. Its hash is what a person approves; the tool layer holds every call against it.
+A plan is data. A person approves its hash, and every tool call is checked against it.
 """
 
 from collections.abc import Iterable
@@ -25,13 +25,13 @@ SEARCH_CORPUS = "search_corpus"
 READ_CONTEXT = "read_context"
 
 NETWORK = frozenset({WEB_SEARCH, FETCH_PAGE})
-"""The tools whose calls leave this machine."""
+"""The tools that use the network."""
 
 StepId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
 class _Data(BaseModel):
-    """Read in either spelling (`depends_on`, `dependsOn`), kept in one."""
+    """Accepts either spelling (`depends_on`, `dependsOn`), stores one."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
@@ -39,17 +39,17 @@ class _Data(BaseModel):
 
 
 class Step(_Data):
-    """One step: a tool, its input, and what else it may do.
+    """One step: a tool, its input, and its limits.
 
     Attributes:
-        id: Names the step within the plan.
+        id: The id of the step within the plan.
         tool: The tool it calls.
-        input: What the tool is given: the query, or the address; no other text may be sent.
-        rationale: Why, for the person who approves.
-        domains: Where pages that a search found may be opened; `*` is every public site.
+        input: The tool's input: the query or URL; no other text may be sent.
+        rationale: The reason, for the person who approves.
+        domains: The domains on which found pages may be opened; `*` is every public site.
         calls: How often the tool may be called with this input (retries).
         pages: How many found pages may be opened in this step.
-        depends_on: The steps that must be done before.
+        depends_on: The steps that must finish first.
     """
 
     id: StepId
@@ -68,18 +68,18 @@ class Step(_Data):
         for domain in domains:
             pattern = clean_pattern(domain)
             if pattern is None:
-                raise ValueError(f"{domain!r} is no host name")
+                raise ValueError(f"{domain!r} is not a valid host name")
             cleaned.append(pattern)
         return tuple(dict.fromkeys(cleaned))
 
     @property
     def requests(self) -> int:
-        """How many requests may leave this machine for it."""
+        """The maximum number of network requests of the step."""
         return (self.calls if self.tool in NETWORK else 0) + self.pages
 
 
 class Plan(_Data):
-    """A whole plan. Steps without open dependencies may run at the same time."""
+    """A plan. Steps without unfinished dependencies may run concurrently."""
 
     objective: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)
@@ -92,35 +92,40 @@ class Plan(_Data):
     def _is_ordered(self) -> Self:
         names = [step.id for step in self.steps]
         if len(set(names)) != len(names):
-            raise ValueError("two steps have the same id")
+            raise ValueError("Duplicate step id")
         for step in self.steps:
             if unknown := sorted(set(step.depends_on) - set(names)):
-                raise ValueError(f"step {step.id} depends on {unknown}, which are no steps")
+                raise ValueError(f"Step {step.id} depends on unknown steps: {unknown}")
         if sum(map(len, waves(self.steps))) != len(self.steps):
-            raise ValueError("steps depend on one another in a circle")
+            raise ValueError("Circular dependency between steps")
         return self
 
     @property
     def sha256(self) -> str:
-        """The plan's hash: of its canonical JSON, every field of it."""
+        """The hash of the plan's canonical JSON, with every field."""
         return digest(self.plain())
 
     @property
     def requests(self) -> int:
-        """How many requests it may make in all."""
+        """The maximum number of network requests of the plan."""
         return sum(step.requests for step in self.steps)
 
     def plain(self) -> dict[str, Any]:
-        """The plan as JSON data, as it is hashed and kept."""
+        """Return the plan as JSON data, as it is hashed and stored."""
         return self.model_dump(mode="json")
 
+    def grown(self, steps: Iterable[Step]) -> Self:
+        """Return the next revision with more steps, to be audited and approved again."""
+        grown = {"steps": [*self.steps, *steps], "revision": self.revision + 1}
+        return self.model_validate(self.model_dump() | grown)
+
     def step(self, step_id: str) -> Step | None:
-        """The step of an id."""
+        """Return the step with an id, or None."""
         return next((step for step in self.steps if step.id == step_id), None)
 
 
 def waves(steps: Iterable[Step]) -> list[list[Step]]:
-    """The steps in groups that may each run at once; steps in a circle are left out."""
+    """Group the steps that can run concurrently; steps in a cycle are left out."""
     waiting = list(steps)
     done: set[str] = set()
     result = []

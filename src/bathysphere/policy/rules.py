@@ -1,4 +1,4 @@
-"""POLICY.md: prose for people, with fenced rules for the machine.
+"""POLICY.md: prose for people, with rules in fenced blocks.
 
 The rules are TOML in blocks that start with ` ```toml policy `. All such blocks of the file are
 read as one; an unknown key is an error, so that a misspelt rule never silently allows.
@@ -28,11 +28,11 @@ _FENCE = re.compile(r"^```toml policy[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | r
 
 RuleId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 DataKind = Literal["question", "context"]
-"""The person's question; what they attached (their files, notes and snippets)."""
+"""The user's question; their attachments (files, notes and snippets)."""
 
 
 class BadPolicy(ConfigError):
-    """POLICY.md cannot be read as rules."""
+    """POLICY.md is invalid."""
 
     code = "bad_policy"
 
@@ -41,14 +41,14 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"{text!r} is no pattern: {error}") from error
+        raise ValueError(f"{text!r} is not a valid pattern: {error}") from error
     return text
 
 
 def _domains(domains: tuple[str, ...]) -> tuple[str, ...]:
     cleaned = [(domain, clean_pattern(domain)) for domain in domains]
     if bad := [domain for domain, pattern in cleaned if pattern is None]:
-        raise ValueError(f"{bad} are no host names")
+        raise ValueError(f"Invalid host names: {bad}")
     return tuple(pattern for _, pattern in cleaned if pattern)
 
 
@@ -61,20 +61,20 @@ class _Rules(BaseModel):
 
 
 class ToolRules(_Rules):
-    """Which tools a plan may name."""
+    """The tools that a plan may use."""
 
     allowed: tuple[str, ...] = (WEB_SEARCH, FETCH_PAGE, SEARCH_CORPUS, READ_CONTEXT)
 
 
 class DomainRules(_Rules):
-    """Where pages may be opened. Nothing allowed means everything that is not denied."""
+    """The domains on which pages may be opened. An empty `allowed` allows all but `denied`."""
 
     allowed: Domains = ()
     denied: Domains = ()
 
 
 class LimitRules(_Rules):
-    """How much one plan may use."""
+    """Limits of one plan."""
 
     steps: int = Field(default=12, ge=1)
     requests: int = Field(default=60, ge=0)
@@ -84,7 +84,7 @@ class LimitRules(_Rules):
 
 
 class DataRules(_Rules):
-    """What may leave this machine in a query or an address."""
+    """The data that may be sent in a query or URL."""
 
     may_leave: tuple[DataKind, ...] = ("question",)
     never: tuple[Literal["email", "phone", "secret", "card", "iban"], ...] = (
@@ -98,7 +98,7 @@ class DataRules(_Rules):
 
 
 class ContentRule(_Rules):
-    """A pattern in a plan's words; `ask` leaves it to the auditor."""
+    """A pattern in the text of a plan; `ask` leaves the decision to the auditor."""
 
     id: RuleId
     pattern: Pattern
@@ -108,14 +108,14 @@ class ContentRule(_Rules):
 
 
 class ContentRules(_Rules):
-    """What a plan may be about."""
+    """Rules on the content of a plan."""
 
     denied_terms: tuple[str, ...] = ()
     rule: tuple[ContentRule, ...] = ()
 
 
 class Question(_Rules):
-    """What no rule can decide, asked of the auditor for every plan."""
+    """A question to the auditor for every plan, which no rule can decide."""
 
     id: RuleId
     question: str
@@ -138,28 +138,28 @@ class Policy(_Rules):
     def _ids_are_unique(self) -> Self:
         ids = [rule.id for rule in self.content.rule] + [question.id for question in self.judge]
         if len(set(ids)) != len(ids):
-            raise ValueError("two rules have the same id")
+            raise ValueError("Duplicate rule id")
         return self
 
 
 def read_policy(text: str) -> Policy:
-    """The policy of a POLICY.md.
+    """Parse the policy of a POLICY.md.
 
     Raises:
-        BadPolicy: no block of rules, no TOML, an unknown key or a bad value.
+        BadPolicy: No block of rules, invalid TOML, an unknown key or an invalid value.
     """
     blocks = _FENCE.findall(text)
     if not blocks:
         raise BadPolicy(
-            "this policy has no rules for the machine",
-            hint="put them into a block that starts with ```toml policy",
+            "The policy contains no rules",
+            hint="put them in a block that starts with ```toml policy",
         )
     try:
         rules = tomllib.loads("\n".join(blocks))
     except tomllib.TOMLDecodeError as error:
-        raise BadPolicy(f"the rules are no TOML: {error}") from error
+        raise BadPolicy(f"Invalid TOML: {error}") from error
     if own := {"prose", "sha256"} & set(rules):
-        raise BadPolicy(f"{sorted(own)} are no rules")
+        raise BadPolicy(f"Unknown rules: {sorted(own)}")
     prose = _FENCE.sub("", text).strip()
     try:
         return Policy.model_validate(
@@ -170,12 +170,12 @@ def read_policy(text: str) -> Policy:
 
 
 def default_policy_text() -> str:
-    """The POLICY.md that ships."""
+    """Return the text of the default POLICY.md."""
     return (files("bathysphere.policy") / "POLICY.md").read_text(encoding="utf-8")
 
 
 def default_policy() -> Policy:
-    """The policy that holds where the operator gives none."""
+    """Return the default policy."""
     return read_policy(default_policy_text())
 
 

@@ -1,1 +1,1 @@
-"""The only HTTP: the app, its routes, who may use it, and what an operator sees of it."""
+"""The HTTP server: the app, its routes, authentication and observability."""

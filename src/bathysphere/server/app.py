@@ -1,4 +1,4 @@
-"""The app: routes over the engine's services, with one way in for identities and errors."""
+"""The FastAPI application: its routes, shared state and error handlers."""
 
 from typing import TypeGuard
 
@@ -8,18 +8,19 @@ from starlette.routing import BaseRoute, Route
 
 from bathysphere.server import errors
 from bathysphere.server.identity import Identify, once
-from bathysphere.server.models import Look
+from bathysphere.server.models import loading_routes as model
+from bathysphere.server.models import routes as models
+from bathysphere.server.models.catalog import ListModels
 from bathysphere.server.pages import Pages
-from bathysphere.server.research import Desk
+from bathysphere.server.payments import routes as payments
+from bathysphere.server.process.services import Services
+from bathysphere.server.research import routes as research
+from bathysphere.server.research.service import ResearchService
 from bathysphere.server.routes import (
     agent,
     assistants,
-    model,
-    models,
     pages,
-    payments,
     protocol,
-    research,
     runs,
     state,
     stateless,
@@ -27,10 +28,9 @@ from bathysphere.server.routes import (
     system,
     threads,
     verifier,
-    workspaces,
 )
-from bathysphere.server.services import Services
 from bathysphere.server.static_files import StaticFiles
+from bathysphere.server.workspaces import routes as workspaces
 
 ROUTERS = (
     system.router,
@@ -57,33 +57,37 @@ def create_app(
     services: Services,
     identify: Identify,
     heartbeat_seconds: float = 10.0,
-    desk: Desk | None = None,
-    look_at_models: Look | None = None,
+    stream_seconds: float = 3600.0,
+    research: ResearchService | None = None,
+    list_models: ListModels | None = None,
     page_fetcher: Pages | None = None,
 ) -> FastAPI:
-    """The HTTP face of an API process.
+    """Create the FastAPI app of an API process.
 
     Args:
-        services: The engine's parts, open as long as the app is used.
-        identify: From a connection to the owner of what it may touch.
-        heartbeat_seconds: How long a stream may be silent before it carries a comment.
-        desk: What hands out research reports and loads the model, where this process does.
-        look_at_models: Tells which models answer here; nothing is told without it.
-        page_fetcher: Fetches pages for people, where this process does.
+        services: The engine's components; they must stay open while the app is in use.
+        identify: Maps a connection to the owner whose data it may access.
+        heartbeat_seconds: How long a stream may be silent before a comment is sent, and how often
+            its caller is identified again.
+        stream_seconds: Maximum duration of a stream; the client then has to reconnect.
+        research: Serves research reports and loads the model; None disables both.
+        list_models: Lists the configured models; without it the list is empty.
+        page_fetcher: Fetches web pages for users; None disables it.
     """
     app = describe_app()
     app.state.services = services
     app.state.identify = once(identify)
     app.state.heartbeat_seconds = heartbeat_seconds
-    app.state.desk = desk
-    app.state.look_at_models = look_at_models
+    app.state.stream_seconds = stream_seconds
+    app.state.research = research
+    app.state.list_models = list_models
     app.state.pages = page_fetcher
-    app.router.default = StaticFiles(app.router.default, routes=_first_segments())
+    app.router.default = StaticFiles(app.router.default, routes=first_segments())
     return app
 
 
 def describe_app() -> FastAPI:
-    """The app without anything behind it: its routes, schemas and errors."""
+    """Create the app without services: routes, schemas and error handlers only."""
     app = FastAPI(
         title="Bathysphere",
         version="1",
@@ -97,7 +101,8 @@ def describe_app() -> FastAPI:
     return app
 
 
-def _first_segments() -> frozenset[str]:
+def first_segments() -> frozenset[str]:
+    """First path segments of all routes, which the browser app must not shadow."""
     paths = [route.path for router in ROUTERS for route in router.routes if _has_path(route)]
     return frozenset(path.split("/")[1] for path in paths)
 

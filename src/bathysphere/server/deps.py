@@ -1,15 +1,19 @@
-"""What routes are given: the services, and the owner that the connection's identity stands for."""
+"""FastAPI dependencies of the routes: the services and the caller's owner."""
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Path, Request
 
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
+from bathysphere.server.asgi.admission import CHARGE_KEY
 from bathysphere.server.errors import NotSupported
+from bathysphere.server.identity import Unauthenticated, identify_again
 from bathysphere.server.pages import Pages
-from bathysphere.server.research import Desk
-from bathysphere.server.services import Services
+from bathysphere.server.process.services import Services
+from bathysphere.server.research.service import ResearchService
+from bathysphere.server.sse import StreamRules
 
 
 async def _services(request: Request) -> Services:
@@ -18,34 +22,59 @@ async def _services(request: Request) -> Services:
 
 
 async def _owner(request: Request) -> Owner:
-    """The one place where a request becomes an owner."""
+    """Identify the owner of a request. Routes have no other way to get one."""
     owner: Owner = await request.app.state.identify(request)
     return owner
 
 
-async def _heartbeat(request: Request) -> float:
-    seconds: float = request.app.state.heartbeat_seconds
-    return seconds
+async def _charge(request: Request) -> Callable[[int], Awaitable[None]]:
+    charge: Callable[[int], Awaitable[None]] = request.scope.get(CHARGE_KEY, _charge_nothing)
+    return charge
 
 
-async def _desk(request: Request) -> Desk:
-    desk: Desk | None = request.app.state.desk
-    if desk is None:
-        raise NotSupported("this process has no research desk")
-    return desk
+async def _charge_nothing(count: int) -> None:
+    """Charge nothing: rate limits are off."""
+
+
+async def _stream_rules(request: Request) -> StreamRules:
+    """Rules of a stream, which identify its caller again while it is open."""
+    owner = await _owner(request)
+    workspaces = (await _services(request)).workspaces
+    before = frozenset(workspaces.names(owner)) if workspaces is not None else frozenset()
+
+    async def check() -> None:
+        if await identify_again(request.app.state.identify, request) != owner:
+            raise Unauthenticated("The credential now belongs to another identity")
+        if workspaces is not None and not before <= set(workspaces.names(owner)):
+            raise Unauthenticated("The identity was removed from a workspace")
+
+    return StreamRules(
+        heartbeat_seconds=request.app.state.heartbeat_seconds,
+        max_seconds=request.app.state.stream_seconds,
+        check=check,
+    )
+
+
+async def _research(request: Request) -> ResearchService:
+    research: ResearchService | None = request.app.state.research
+    if research is None:
+        raise NotSupported("Research is disabled on this server")
+    return research
 
 
 async def _pages(request: Request) -> Pages:
     pages: Pages | None = request.app.state.pages
     if pages is None:
-        raise NotSupported("this process fetches no pages")
+        raise NotSupported("Page fetching is disabled on this server")
     return pages
 
 
 ServicesDep = Annotated[Services, Depends(_services)]
-DeskDep = Annotated[Desk, Depends(_desk)]
+ResearchDep = Annotated[ResearchService, Depends(_research)]
 PagesDep = Annotated[Pages, Depends(_pages)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
-Heartbeat = Annotated[float, Depends(_heartbeat)]
-ThreadId = Annotated[UUID, Path(description="The thread.")]
-RunId = Annotated[UUID, Path(description="The run.")]
+Charge = Annotated[Callable[[int], Awaitable[None]], Depends(_charge)]
+"""Takes additional rate limit tokens, for a request that counts as several."""
+Streaming = Annotated[StreamRules, Depends(_stream_rules)]
+ThreadId = Annotated[UUID, Path(description="ID of the thread.")]
+RunId = Annotated[UUID, Path(description="ID of the run.")]

@@ -1,7 +1,7 @@
-"""One place that turns what went wrong into a status and a body.
+"""Convert exceptions into HTTP statuses and error bodies.
 
-Routes raise the domain's errors. A body is `{error: code, message, hint?, detail}`: LangGraph's
-clients read `detail` or `message`, ours read `error`.
+Routes raise domain errors. The body is `{error: code, message, hint?, detail}`: LangGraph's clients
+read `detail` or `message`, ours read `error`.
 """
 
 import logging
@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bathysphere.core.errors import BathysphereError, CallerError, NotAllowed, UpstreamError
-from bathysphere.engine.database import LOST
-from bathysphere.server.jsonable import JSON
+from bathysphere.engine.database.pool import CONNECTION_ERRORS
+from bathysphere.server.langgraph_api.json_values import JSON
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,11 @@ STATUSES = {
     "change_not_found": 404,
     "cannot_undo": 409,
     "quota_exceeded": 429,
+    "too_many_requests": 429,
+    "too_many_waiting_runs": 429,
+    "storage_full": 413,
     "too_many_pages": 429,
+    "parsing_budget_exceeded": 429,
     "fetch_failed": 422,
     "report_not_found": 404,
     "unknown_snapshot": 404,
@@ -51,10 +55,11 @@ STATUSES = {
     "run_id_taken": 409,
     "answer_refused": 422,
     "invalid_request": 422,
+    "field_not_writable": 422,
     "not_supported": 422,
     "identity_unavailable": 503,
 }
-"""Code → status. A code that is missing here gets its family's."""
+"""HTTP status by error code. Other codes get the status of their base class."""
 _FAMILIES: tuple[tuple[type[BathysphereError], int], ...] = (
     (NotAllowed, 403),
     (CallerError, 400),
@@ -63,19 +68,29 @@ _FAMILIES: tuple[tuple[type[BathysphereError], int], ...] = (
 
 
 class InvalidRequest(CallerError):
-    """The request is understood and cannot be done as it is."""
+    """The request is well-formed but invalid."""
 
     code = "invalid_request"
 
 
 class NotSupported(CallerError):
-    """The request asks for something this server does not do."""
+    """The request needs a feature that this server does not support."""
 
     code = "not_supported"
 
 
+class TooManyRequests(CallerError):
+    """The caller exceeded its rate limit."""
+
+    code = "too_many_requests"
+
+    def __init__(self, message: str, *, retry_after: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or f"retry in {retry_after} s")
+        self.retry_after = retry_after
+
+
 class ThreadExists(CallerError):
-    """The client's thread id is in use."""
+    """The thread id chosen by the client is already in use."""
 
     code = "thread_exists"
 
@@ -100,13 +115,13 @@ def status_of(error: BathysphereError) -> int:
 
 
 def install(app: FastAPI) -> None:
-    """Answer with what went wrong instead of raising it."""
+    """Register the exception handlers."""
     app.add_exception_handler(BathysphereError, _domain)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(psycopg.DataError, _unfit)
-    for kind in (*LOST, PoolTimeout):
-        app.add_exception_handler(kind, _away)
+    app.add_exception_handler(psycopg.DataError, _data_error)
+    for kind in (*CONNECTION_ERRORS, PoolTimeout):
+        app.add_exception_handler(kind, _database_unavailable)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -115,7 +130,9 @@ async def _domain(request: Request, error: Exception) -> Response:
     status = status_of(error)
     if status >= 500:
         _log.warning("%s %s: %s", request.method, request.url.path, error)
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    if isinstance(error, TooManyRequests):
+        headers["Retry-After"] = str(error.retry_after)
     return _body(status, error.code, error.message, hint=error.hint, headers=headers)
 
 
@@ -131,19 +148,19 @@ async def _http(_: Request, error: Exception) -> Response:
     return _body(error.status_code, code, str(error.detail), headers=error.headers)
 
 
-async def _unfit(_: Request, error: Exception) -> Response:
-    return _body(422, "invalid_request", f"the database cannot hold this: {error}".strip())
+async def _data_error(_: Request, error: Exception) -> Response:
+    return _body(422, "invalid_request", f"Value cannot be stored: {error}".strip())
 
 
-async def _away(request: Request, error: Exception) -> Response:
-    _log.warning("%s %s: PostgreSQL is away: %s", request.method, request.url.path, error)
+async def _database_unavailable(request: Request, error: Exception) -> Response:
+    _log.warning("%s %s: PostgreSQL is unavailable: %s", request.method, request.url.path, error)
     hint = "try again in a moment"
-    return _body(503, "database_away", "the database cannot be reached", hint=hint)
+    return _body(503, "database_away", "The database is unavailable", hint=hint)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _body(500, "internal_error", "something went wrong on the server")
+    return _body(500, "internal_error", "Internal server error")
 
 
 def _body(

@@ -1,6 +1,6 @@
-"""The HTTP interface as a file: `python -m bathysphere.server.openapi` writes `openapi.json`.
+"""Write the OpenAPI schema: `python -m bathysphere.server.openapi` updates `openapi.json`.
 
-The file is kept in the repository, so that a change of the interface is seen in review.
+The file is committed, so that changes of the HTTP API show up in reviews.
 """
 
 import json
@@ -15,7 +15,7 @@ PATH = Path(str(files("bathysphere.server").joinpath("openapi.json")))
 
 
 def render() -> str:
-    """The interface, as the file has it."""
+    """The schema as formatted JSON, the content of `openapi.json`."""
     schema: dict[str, Any] = describe_app().openapi()
     return json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 

@@ -1,4 +1,4 @@
-"""Pages of the public web, read for a person who asks for one: under guard, a few at a time."""
+"""Fetch web pages on behalf of users, with address checks and concurrency limits."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,25 +6,27 @@ from contextlib import contextmanager
 
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import CallerError
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
 from bathysphere.evidence.snapshots import Snapshot
+from bathysphere.server.asgi.tenant_gate import release_permit
 from bathysphere.tools.fetch import Fetcher, FetchRules
 from bathysphere.tools.pages import PageReader
+from bathysphere.tools.parsing_budget import Requester
 
-AT_ONCE = 2
-"""How many pages one person may have fetched at the same time."""
-AT_ONCE_IN_ALL = 16
-"""How many this process fetches at the same time."""
+MAX_PER_OWNER = 2
+"""Maximum concurrent fetches per owner."""
+MAX_PER_PROCESS = 16
+"""Maximum concurrent fetches per process."""
 
 
 class TooManyPages(CallerError):
-    """Pages are being fetched already; nothing waits in line."""
+    """The limit of concurrent page fetches is reached; requests are not queued."""
 
     code = "too_many_pages"
 
 
 class Pages:
-    """Fetches and reads pages. Nothing is kept: the text goes to the one who asked."""
+    """Fetches pages and extracts their text. Stores nothing."""
 
     def __init__(self, rules: FetchRules, *, clock: Clock) -> None:
         self._rules = rules
@@ -32,21 +34,24 @@ class Pages:
         self._busy: Counter[Owner] = Counter()
 
     async def read(self, address: str, *, owner: Owner) -> Snapshot:
-        """The readable text of a page.
+        """Fetch a page and return its readable text.
 
         Raises:
-            TooManyPages: This owner, or this process, fetches as many as it may.
-            FetchRefused: An address on the way must not be fetched.
-            FetchFailed: It could not be fetched, or has no readable text.
+            TooManyPages: The limit of this owner or of this process is reached.
+            FetchRefused: The URL, or one it redirects to, must not be fetched.
+            FetchFailed: The page could not be fetched, or has no readable text.
+            ParsingBudgetExceeded: This owner's pages took too much CPU.
         """
-        with self._place(owner):
+        with self._slot(owner):
+            release_permit()
             async with Fetcher(self._rules) as fetcher:
-                return await PageReader(fetcher, self._clock).read(address)
+                requester = Requester(owner.tenant, owner.user)
+                return await PageReader(fetcher, self._clock).read(address, requester=requester)
 
     @contextmanager
-    def _place(self, owner: Owner) -> Iterator[None]:
-        if self._busy[owner] >= AT_ONCE or self._busy.total() >= AT_ONCE_IN_ALL:
-            raise TooManyPages("other pages are still being fetched", hint="try again in a moment")
+    def _slot(self, owner: Owner) -> Iterator[None]:
+        if self._busy[owner] >= MAX_PER_OWNER or self._busy.total() >= MAX_PER_PROCESS:
+            raise TooManyPages("Too many pages are being fetched", hint="try again in a moment")
         self._busy[owner] += 1
         try:
             yield

@@ -1,43 +1,78 @@
-"""Server-sent events as a pure ASGI response: cheap to hold open, quick to notice a lost client.
+"""Server-sent events as a pure ASGI response.
 
-One task writes, one waits for the client to leave and sends a comment when nothing else was sent
-for a while, so that both sides notice a dead connection.
+One task writes; another waits for the client to disconnect and sends a comment when the stream has
+been silent for a while, so that both sides notice a dead connection. At each heartbeat the caller
+is identified again: a revoked key, an expired token or a lost membership ends the stream, and so
+does its maximum duration.
+
+Such a stream is cut: the connection closes before the response is complete. LangGraph's clients
+treat a complete response as the end of the events, and reconnect after a cut one with their current
+credential.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import Any
 
+import psycopg
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from bathysphere.core.errors import CallerError, UpstreamError
+
+_log = logging.getLogger(__name__)
 
 _HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-store, no-transform",
     "x-accel-buffering": "no",
 }
-_BEAT = b": beat\n\n"
+_HEARTBEAT = b": beat\n\n"
+_MAX_FAILURES = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StreamRules:
+    """Heartbeat interval, maximum duration and authorization check of a stream."""
+
+    heartbeat_seconds: float
+    max_seconds: float
+    check: Callable[[], Awaitable[None]]
+    """Raises `CallerError` when the caller may no longer read the stream."""
+
+    def with_check(self, also: Callable[[], Awaitable[object]]) -> "StreamRules":
+        """Return these rules with an additional check."""
+
+        async def check() -> None:
+            await self.check()
+            await also()
+
+        return replace(self, check=check)
 
 
 def frame(data: bytes, *, event: str = "message", id: int | str | None = None) -> bytes:
-    """One event; `data` is one line."""
+    """Encode one event; `data` must be a single line."""
     head = f"id: {id}\nevent: {event}\n" if id is not None else f"event: {event}\n"
     return b"%bdata: %b\n\n" % (head.encode(), data)
 
 
 class EventStream(Response):
-    """Sends what a generator gives, until it ends or the client leaves."""
+    """Streams a generator until it ends, the client disconnects or the rules cut it."""
 
     def __init__(
         self,
         chunks: AsyncGenerator[bytes, None],
         *,
-        heartbeat: float,
+        rules: StreamRules,
         headers: Mapping[str, str] | None = None,
+        on_disconnect: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
+        self._on_disconnect = on_disconnect
         self._chunks = chunks
-        self._heartbeat = heartbeat
+        self._rules = rules
         self._is_quiet = True
         self.status_code = 200
         self.background = None
@@ -53,29 +88,51 @@ class EventStream(Response):
             async with aclosing(self._chunks):
                 async for chunk in self._chunks:
                     self._is_quiet = False
-                    await send(_part(chunk))
+                    await send(_chunk(chunk))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:
             if not watcher.done() or watcher.cancelled():
                 raise
             self._uncancel()
+        except CallerError as error:  # the resource was deleted, or now has another owner
+            _log.debug("Stream cut: %s", error.code)
+        except (UpstreamError, psycopg.Error) as error:
+            # The response has started, so no handler can report this; the client reconnects.
+            _log.warning("Stream cut: %s", error, exc_info=error)
+        except Exception:
+            _log.exception("Stream failed")
+            raise
         finally:
             watcher.cancel()
 
     async def _watch(self, writer: Any, receive: Receive, send: Send) -> None:
-        # Proxies and clients wait for the first byte before they say that the stream is open.
+        # Proxies and clients wait for the first byte before they report the stream as open.
         if self._is_quiet:
-            await send(_part(_BEAT))
-        while True:
+            await send(_chunk(_HEARTBEAT))
+        ends_at = asyncio.get_running_loop().time() + self._rules.max_seconds
+        failures = 0
+        while failures < _MAX_FAILURES:
+            left = ends_at - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
             try:
-                async with asyncio.timeout(self._heartbeat):
+                async with asyncio.timeout(min(self._rules.heartbeat_seconds, left)):
                     message = await receive()
             except TimeoutError:
                 if self._is_quiet:
-                    await send(_part(_BEAT))
+                    await send(_chunk(_HEARTBEAT))
                 self._is_quiet = True
+                try:
+                    await self._rules.check()
+                    failures = 0
+                except UpstreamError:  # the caller cannot be identified right now
+                    failures += 1
+                except CallerError:
+                    break
                 continue
             if message["type"] == "http.disconnect":
+                if self._on_disconnect is not None:
+                    await self._on_disconnect()
                 break
         writer.cancel()
 
@@ -85,5 +142,5 @@ class EventStream(Response):
             task.uncancel()
 
 
-def _part(body: bytes) -> dict[str, Any]:
+def _chunk(body: bytes) -> dict[str, Any]:
     return {"type": "http.response.body", "body": body, "more_body": True}

@@ -1,7 +1,7 @@
-"""The browser app: the files of its build, and its page for every address that is not a route's.
+"""Serve the browser app: its built files, and `index.html` for any path that is not a route.
 
-This is the router's last resort, asked only when no route has the path. So it can shadow nothing,
-and a wrong path of the interface is still a 404 in JSON.
+The router falls back to this only when no route matches, so it cannot shadow a route, and a wrong
+API path still gets a JSON 404.
 """
 
 import gzip
@@ -15,40 +15,38 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 FOLDER = Path(__file__).parent / "static"
-_FOREVER = "public, max-age=31536000, immutable"
-_ASK = "no-cache"
+IMMUTABLE = "public, max-age=31536000, immutable"
+NO_CACHE = "no-cache"
 _COMPRESSED = (".js", ".css", ".html", ".svg", ".json", ".webmanifest", ".mjs")
-_LARGEST = 2_000_000
-_NOT_BUILT = "The browser app is not built here. In a checkout: make web. The interface answers.\n"
+_MAX_COMPRESSED = 2_000_000
+_NOT_BUILT = "The browser app is not built here. In a checkout: make web. The API is running.\n"
 
 
 class StaticFiles:
-    """Answers GET and HEAD with the app; everything else is `otherwise`'s."""
+    """Serves GET and HEAD requests for the browser app; passes the rest to `fallback`."""
 
-    def __init__(
-        self, otherwise: ASGIApp, *, routes: frozenset[str], folder: Path = FOLDER
-    ) -> None:
-        self._otherwise = otherwise
+    def __init__(self, fallback: ASGIApp, *, routes: frozenset[str], folder: Path = FOLDER) -> None:
+        self._fallback = fallback
         self._routes = routes
-        self._folder = folder
+        self._folder = folder.resolve()  # the install path may be a symlink
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
         response = None
         if scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
             response = await run_in_threadpool(self._find, scope["path"], Headers(scope=scope))
-        await (response or self._otherwise)(scope, receive, send)
+        await (response or self._fallback)(scope, receive, send)
 
     def _find(self, path: str, headers: Headers) -> Response | None:
         file = self._file(path)
         if file is not None:
-            return _served(file, headers, is_hashed=path.startswith("/assets/"))
+            return _file_response(file, headers, is_hashed=path.startswith("/assets/"))
         if not self._is_page(path, headers):
             return None
         index = self._folder / "index.html"
         if not index.is_file():
-            return PlainTextResponse(_NOT_BUILT, headers={"cache-control": _ASK})
-        return _served(index, headers, is_hashed=False)
+            return PlainTextResponse(_NOT_BUILT, headers={"cache-control": NO_CACHE})
+        return _file_response(index, headers, is_hashed=False)
 
     def _file(self, path: str) -> Path | None:
         parts = path.strip("/").split("/")
@@ -58,31 +56,36 @@ class StaticFiles:
         return file if file.is_file() and file.resolve().is_relative_to(self._folder) else None
 
     def _is_page(self, path: str, headers: Headers) -> bool:
-        """A person's browser opens a page; a client that mistyped an address gets its 404."""
+        """Whether a browser is opening a page. API clients with a wrong path get a 404."""
         first = path.strip("/").split("/")[0]
         if first == "":
-            return True  # the app's own cache asks for it without saying that it wants a page
+            return True  # the service worker requests it without `Accept: text/html`
         return first not in self._routes and "text/html" in headers.get("accept", "")
 
 
-def _served(file: Path, headers: Headers, *, is_hashed: bool) -> Response:
-    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+def _file_response(file: Path, headers: Headers, *, is_hashed: bool) -> Response:
+    media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     if file.suffix == ".webmanifest":
-        kind = "application/manifest+json"
+        media_type = "application/manifest+json"
     if file.suffix in (".js", ".mjs"):
-        kind = "text/javascript"
-    own = {"cache-control": _FOREVER if is_hashed else _ASK, "vary": "accept-encoding"}
+        media_type = "text/javascript"
+    cache_headers = {
+        "cache-control": IMMUTABLE if is_hashed else NO_CACHE,
+        "vary": "accept-encoding",
+    }
     size = file.stat().st_size
-    if file.suffix not in _COMPRESSED or size > _LARGEST or not _takes_gzip(headers):
-        return FileResponse(file, media_type=kind, headers=own)
-    body = _zipped(file, file.stat().st_mtime_ns)
-    return Response(body, media_type=kind, headers={**own, "content-encoding": "gzip"})
+    if file.suffix not in _COMPRESSED or size > _MAX_COMPRESSED or not _accepts_gzip(headers):
+        return FileResponse(file, media_type=media_type, headers=cache_headers)
+    body = _gzipped(file, file.stat().st_mtime_ns)
+    return Response(
+        body, media_type=media_type, headers={**cache_headers, "content-encoding": "gzip"}
+    )
 
 
-def _takes_gzip(headers: Headers) -> bool:
+def _accepts_gzip(headers: Headers) -> bool:
     return "gzip" in headers.get("accept-encoding", "")
 
 
 @lru_cache(maxsize=512)
-def _zipped(file: Path, _changed: int) -> bytes:
+def _gzipped(file: Path, _modified: int) -> bytes:
     return gzip.compress(file.read_bytes(), 6, mtime=0)

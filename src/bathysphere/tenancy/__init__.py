@@ -1,1 +1,1 @@
-"""Who may touch what: identity to tenant to workspace root, path rules, quotas. Plain Python."""
+"""Tenants, workspaces and their roots, path rules and quotas. Plain Python."""

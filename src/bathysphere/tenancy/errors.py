@@ -1,42 +1,42 @@
-"""What the walls between tenants refuse, and how they say so.
+"""Errors of tenant isolation.
 
-All of these are the caller's to fix; none says whether what was asked for exists.
+All of them are the caller's to fix; none reveals whether the requested object exists.
 """
 
 from bathysphere.core.errors import CallerError, NotAllowed
 
 
 class InvalidPath(CallerError):
-    """The path is not one this storage can hold; it is never repaired."""
+    """The path cannot be stored; it is never corrected."""
 
     code = "invalid_path"
 
 
 class InvalidRoot(NotAllowed):
-    """A tenant or workspace has a name that could reach outside its own root."""
+    """The name of a tenant or workspace could reach outside its root."""
 
     code = "invalid_root"
 
 
 class NoTenant(NotAllowed):
-    """Nobody is known to be asking: without an identity there is no root."""
+    """There is no authenticated user, and so no root."""
 
     code = "no_tenant"
 
 
 class WorkspaceNotAllowed(NotAllowed):
-    """The identity may not use this workspace, or there is none of that name."""
+    """The workspace does not exist, or the user may not use it."""
 
     code = "workspace_not_allowed"
 
 
 class TenantChanged(NotAllowed):
-    """The thread was begun in another tenant or workspace than the one that goes on with it."""
+    """The thread belongs to a different tenant or workspace."""
 
     code = "tenant_changed"
 
 
 class QuotaExceeded(NotAllowed):
-    """The tenant has used what it may use."""
+    """The tenant's quota is used up."""
 
     code = "quota_exceeded"

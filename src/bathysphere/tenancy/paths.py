@@ -1,11 +1,11 @@
-"""The path rules: what a person or a model may name a file. Reject, do not repair.
+"""Rules for file paths: invalid ones are rejected, not corrected.
 
-An object store takes a key as it is given; what reads the key later may not. A server folds a
-backslash, a proxy decodes `%2e`, a disk drops a trailing dot, a screen hides a right-to-left
-override. So a path must mean the same under each of those readings, or it is refused.
+An object store accepts any key, but later readers may interpret it: a server converts a backslash,
+a proxy decodes `%2e`, a disk drops a trailing dot, a screen hides a right-to-left override. So a
+path must mean the same to all of them, or it is rejected.
 
-Two things are set right, because they change nothing about which file is meant: one leading slash
-may be missing, and the text is brought to NFC (else `café` could be two files).
+Two things are normalised, because they do not change which file is meant: a missing leading slash
+is added, and the text is converted to NFC (else `café` could be two files).
 """
 
 import re
@@ -20,15 +20,15 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Control, format (right-to-left override, zero width), surrogate, private, unassigned, breaks."""
 _LOOKS_LIKE_A_SEPARATOR = frozenset("\u2044\u2215\u2216\u2571\u2572\u29f5\u29f8\u29f9")
 _PLAIN = re.compile(r"(?:/[A-Za-z0-9_-]+(?:[. ][A-Za-z0-9_-]+)*)+\Z")
-"""What most paths look like: nothing in it that a rule below is about."""
+"""Common paths to which none of the rules below apply."""
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 
 
 def canonical(path: str) -> str:
-    """The one form of a file's path: `/` and its segments, in NFC.
+    """Return the canonical path of a file: `/` and its segments, in NFC.
 
     Raises:
-        InvalidPath: No file may have this path; the message says why.
+        InvalidPath: No file may have this path.
     """
     if len(path) <= MAX_SEGMENT_BYTES and _PLAIN.match(path):
         return path
@@ -36,10 +36,10 @@ def canonical(path: str) -> str:
 
 
 def canonical_folder(path: str) -> str:
-    """The one form of a folder's path: `/`, or as a file's. One trailing slash may be there.
+    """Return the canonical path of a folder: `/`, or like a file's. Allows one trailing slash.
 
     Raises:
-        InvalidPath: No folder may have this path; the message says why.
+        InvalidPath: No folder may have this path.
     """
     return "/" if path == "/" else canonical(path.removesuffix("/"))
 
@@ -51,31 +51,40 @@ def _segments(relative: str) -> list[str]:
     for segment in segments:
         _check_segment(segment)
     if len(normal.encode()) > MAX_KEY_BYTES:
-        raise InvalidPath(f"the path is longer than {MAX_KEY_BYTES} bytes")
+        raise InvalidPath(f"The path is longer than {MAX_KEY_BYTES} bytes")
     return segments
 
 
 def _check_text(text: str) -> None:
     for character in text:
         if unicodedata.category(character) in _UNSEEN:
-            raise InvalidPath(f"the path has a character that cannot be seen: {character!a}")
+            raise InvalidPath(f"The path contains an invisible character: {character!a}")
     if "\\" in text:
-        raise InvalidPath("the path has a backslash in it", hint="separate folders with /")
+        raise InvalidPath("The path contains a backslash", hint="separate folders with /")
 
 
 def _check_segment(segment: str) -> None:
     if not segment:
-        raise InvalidPath("the path has an empty part", hint="name a file, with single slashes")
+        raise InvalidPath("The path has an empty segment", hint="use single slashes")
     folded = unicodedata.normalize("NFKC", segment)
     if not folded.strip("."):
-        raise InvalidPath("the path has a part made of dots", hint="name the file from the root /")
+        raise InvalidPath("The path has a segment of dots", hint="use an absolute path")
     if folded != folded.strip() or folded.endswith("."):
-        raise InvalidPath("a part of the path begins or ends with a space, or ends with a dot")
+        raise InvalidPath("A path segment begins or ends with a space, or ends with a dot")
     if segment.startswith("~"):
-        raise InvalidPath("a part of the path begins with ~")
+        raise InvalidPath("A path segment begins with ~")
     if "/" in folded or "\\" in folded or _LOOKS_LIKE_A_SEPARATOR & set(folded):
-        raise InvalidPath("the path has a character that looks like a separator")
+        raise InvalidPath("The path contains a character that looks like a separator")
     if _ENCODED.search(folded):
-        raise InvalidPath("the path has an encoded separator, dot or NUL in it")
+        raise InvalidPath("The path contains an encoded separator, dot or NUL")
     if len(segment.encode()) > MAX_SEGMENT_BYTES:
-        raise InvalidPath(f"a part of the path is longer than {MAX_SEGMENT_BYTES} bytes")
+        raise InvalidPath(f"A path segment is longer than {MAX_SEGMENT_BYTES} bytes")
+
+
+def is_sound(path: str) -> bool:
+    """Whether a file may have this path."""
+    try:
+        canonical(path)
+    except InvalidPath:
+        return False
+    return True

@@ -1,8 +1,8 @@
-"""The pin: a thread belongs to the tenant and workspace it was begun in, for good.
+"""The pin: a thread permanently belongs to the tenant and workspace it was started in.
 
-A run's context is made anew each time a thread goes on, so a write that one tenant asked for could
-be approved, and land, in another's workspace. The pin is kept with the thread and compared on every
-step; what does not match is refused, and so is what is missing.
+A run's context is created again for each run of a thread, so without a pin a write requested in one
+workspace could be approved and made in another. The pin is stored with the thread and compared in
+every step; a mismatch is refused, and so is a missing pin.
 """
 
 from collections.abc import Mapping
@@ -22,34 +22,34 @@ class Pin:
 
     @classmethod
     def of(cls, root: Root) -> Self:
-        """The pin of a root."""
+        """Create the pin of a root."""
         return cls(tenant=root.tenant, workspace=root.workspace)
 
     def to_json(self) -> dict[str, str]:
-        """As it is kept."""
+        """Serialize the pin for storage."""
         return {"tenant": self.tenant, "workspace": self.workspace}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        """Read it back.
+        """Parse a stored pin.
 
         Raises:
-            TenantChanged: It is not a pin: somebody has been at it.
+            TenantChanged: It is not a pin: it was tampered with.
         """
         if not isinstance(data, Mapping) or set(data) != {"tenant", "workspace"}:
-            raise TenantChanged("the thread does not say which workspace it belongs to")
+            raise TenantChanged("The thread's workspace is missing or invalid")
         tenant, workspace = data["tenant"], data["workspace"]
         if not isinstance(tenant, str) or not isinstance(workspace, str):
-            raise TenantChanged("the thread does not say which workspace it belongs to")
+            raise TenantChanged("The thread's workspace is missing or invalid")
         return cls(tenant=tenant, workspace=workspace)
 
     def check(self, root: Root) -> None:
-        """Refuse to go on in another root.
+        """Check that a root is the thread's.
 
         Raises:
-            TenantChanged: The root is not the one of the thread.
+            TenantChanged: The thread belongs to another root.
         """
         if Pin.of(root) != self:
             raise TenantChanged(
-                "this thread belongs to another workspace", hint="begin a thread of your own"
+                "This thread belongs to another workspace", hint="start a new thread"
             )

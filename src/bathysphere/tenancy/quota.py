@@ -1,8 +1,8 @@
-"""Quotas: what a tenant may use in bytes, objects and runs at a time.
+"""Quotas of a tenant: bytes, objects and concurrent runs.
 
-What is stored is counted from the store's own listing, and in between by what this process adds
-and removes. Other processes' writes are seen at the next count: a tenant can exceed its quota by
-what they write within `refresh_seconds`, never for longer.
+Storage is measured from the store's own listing, and between measurements by what this process adds
+and removes. Other processes' writes are seen at the next measurement: a tenant can exceed its quota
+by what they write within `refresh_seconds`, never for longer.
 """
 
 import threading
@@ -16,7 +16,7 @@ from bathysphere.tenancy.errors import QuotaExceeded
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quota:
-    """The most a tenant may use; None is no limit."""
+    """The limits of a tenant; None means no limit."""
 
     bytes: int | None = None
     objects: int | None = None
@@ -26,13 +26,13 @@ class Quota:
         for name in ("bytes", "objects", "runs"):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < 0):
-                message = f"the quota of {name} is a number from 0, got {value!r}"
+                message = f"Quota of {name} must be a non-negative integer, got {value!r}"
                 raise ValueError(message)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """What a tenant uses, or what something would add to it."""
+    """The usage of a tenant, or an addition to it."""
 
     bytes: int = 0
     objects: int = 0
@@ -54,17 +54,17 @@ class Usage:
 
 
 def check(quota: Quota, used: Usage, more: Usage) -> None:
-    """Refuse what would pass the quota. What takes nothing, or gives back, is always allowed.
+    """Check an addition against the quota. Adding nothing, or freeing space, is always allowed.
 
     Raises:
-        QuotaExceeded: It would; the message says of what.
+        QuotaExceeded: The addition would exceed the quota.
     """
     for name in ("bytes", "objects", "runs"):
         limit, added = getattr(quota, name), getattr(more, name)
         if limit is not None and added > 0 and getattr(used, name) + added > limit:
             raise QuotaExceeded(
-                f"the tenant's quota of {limit} {name} is used up",
-                hint="remove something, or ask your operator for more",
+                f"Tenant quota exceeded ({limit} {name})",
+                hint="delete something, or ask your operator for a larger quota",
             )
 
 
@@ -72,11 +72,15 @@ def check(quota: Quota, used: Usage, more: Usage) -> None:
 class _Counted:
     usage: Usage
     pending: Usage
-    at: float
+    at: float | None
+    lock: threading.Lock
 
 
 class StoredMeter:
-    """How much each tenant has stored, as one process knows it."""
+    """The storage used by each tenant, as known to this process.
+
+    A tenant is measured under its own lock, so a large one does not block others.
+    """
 
     def __init__(
         self, measure: Callable[[str], Usage], *, clock: Clock, refresh_seconds: float = 60
@@ -89,16 +93,17 @@ class StoredMeter:
 
     @contextmanager
     def storing(self, tenant: str, quota: Quota, more: Usage) -> Iterator[None]:
-        """Hold room for what is about to be stored; leave with an error where it was not.
+        """Reserve space while something is stored; released if the block raises.
 
         Raises:
-            QuotaExceeded: There is no room.
+            QuotaExceeded: There is not enough space.
         """
         if quota.bytes is None and quota.objects is None:
             yield
             return
-        with self._lock:
-            counted = self._fresh(tenant)
+        counted = self._of(tenant)
+        with counted.lock:
+            self._refresh(tenant, counted)
             check(quota, counted.usage + counted.pending, more)
             counted.pending += more
         is_stored = False
@@ -106,16 +111,19 @@ class StoredMeter:
             yield
             is_stored = True
         finally:
-            with self._lock:
+            with counted.lock:
                 counted.pending -= more
                 if is_stored:
                     counted.usage += more
 
-    def _fresh(self, tenant: str) -> _Counted:
+    def _of(self, tenant: str) -> _Counted:
+        with self._lock:
+            if tenant not in self._counted:
+                self._counted[tenant] = _Counted(Usage(), Usage(), None, threading.Lock())
+            return self._counted[tenant]
+
+    def _refresh(self, tenant: str, counted: _Counted) -> None:
+        """Measure the storage again if due; called under the tenant's lock, so once for all."""
         now = self._clock.monotonic()
-        counted = self._counted.get(tenant)
-        if counted is None:
-            counted = self._counted[tenant] = _Counted(self._measure(tenant), Usage(), now)
-        elif now - counted.at >= self._refresh_seconds:
+        if counted.at is None or now - counted.at >= self._refresh_seconds:
             counted.usage, counted.at = self._measure(tenant), now
-        return counted

@@ -1,4 +1,4 @@
-"""A workspace root: the part of a bucket that one workspace of one tenant has, and nothing else."""
+"""Workspace roots: the part of a bucket that belongs to one workspace of one tenant."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _COMPONENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?\Z")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Root:
-    """Where a workspace's keys begin: `<tenant>/<workspace>/`."""
+    """The prefix of a workspace's keys: `<tenant>/<workspace>/`."""
 
     tenant: str
     workspace: str
@@ -20,17 +20,17 @@ class Root:
         for what, name in (("tenant", self.tenant), ("workspace", self.workspace)):
             if not isinstance(name, str) or not _COMPONENT.match(name):
                 raise InvalidRoot(
-                    f"this {what} has no storage: its name cannot be part of a key",
-                    hint="1 to 64 letters, digits, - or _, with a letter or digit at both ends",
+                    f"This {what} has no storage: its name cannot be part of a key",
+                    hint="use 1 to 64 letters, digits, - or _, with a letter or digit at both ends",
                 )
 
     @property
     def prefix(self) -> str:
-        """The root as a key, without a slash at its end. No file may have this key."""
+        """The root as a key, without a trailing slash. No file may have this key."""
         return f"{self.tenant}/{self.workspace}"
 
     def key(self, path: str) -> str:
-        """The key of a file.
+        """Return the key of a file.
 
         Raises:
             InvalidPath: No file may have this path.
@@ -38,7 +38,7 @@ class Root:
         return self._within(canonical(path))
 
     def folder_key(self, path: str) -> str:
-        """The prefix of a folder's keys, without a slash at its end; `/` is the root itself.
+        """Return the prefix of a folder's keys, without a trailing slash; `/` is the root itself.
 
         Raises:
             InvalidPath: No folder may have this path.
@@ -47,7 +47,7 @@ class Root:
         return self.prefix if folder == "/" else self._within(folder)
 
     def path(self, key: str) -> str | None:
-        """The path of a key of this root; None where the key is foreign or no path leads to it."""
+        """Return the path of a key of this root; None if the key is foreign or not a valid path."""
         path = key.removeprefix(self.prefix)
         if path == key or not path.startswith("/"):
             return None
@@ -59,5 +59,5 @@ class Root:
     def _within(self, path: str) -> str:
         key = self.prefix + path
         if len(key.encode()) > MAX_KEY_BYTES:
-            raise InvalidPath(f"the path is too long for a key of {MAX_KEY_BYTES} bytes")
+            raise InvalidPath(f"The path is too long for a key of {MAX_KEY_BYTES} bytes")
         return key

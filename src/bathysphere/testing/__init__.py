@@ -1,8 +1,7 @@
 """The public test kit: a scripted model, a scripted model server, a small real model, contracts.
 
-Everything here lets an agent be tested without an LLM, or with one that fits in a test run.
-`docs/testing.md` shows how. Names are loaded when first used, so that the pytest fixtures cost
-nothing in a test run that does not need them.
+Agents can be tested without an LLM, or with one small enough for a test run. See `docs/testing.md`.
+Names are imported lazily, so that unused pytest fixtures cost nothing.
 """
 
 from importlib import import_module

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from bathysphere.backends.object_store.bucket import BucketConfig
+from bathysphere.backends.object_store.config import BucketConfig
 from bathysphere.core.errors import ConfigError
-from bathysphere.testing.leash import free_port
-from bathysphere.testing.tethered import TetheredServer
+from bathysphere.testing.owned_process import TetheredServer
+from bathysphere.testing.stdin_guard import free_port
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore
 
 ACCOUNT = "devstoreaccount1"
-# The key that the emulator's documentation prints for everyone; it opens nothing else.
+# The well-known key from the emulator's documentation.
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
@@ -64,15 +64,20 @@ class AzuriteServer(TetheredServer):
         folder = self._node_modules or _nearest_node_modules()
         program = folder / "azurite" / "dist" / "src" / "blob" / "main.js"
         if node is None or not program.is_file():
-            raise ConfigError("Azurite is not installed", hint="make setup")
+            raise ConfigError("Azurite is not installed", hint="run `make setup`")
         port = free_port()
-        leash = [sys.executable, "-m", "bathysphere.testing.leash", f"http://127.0.0.1:{port}"]
+        leash = [
+            sys.executable,
+            "-m",
+            "bathysphere.testing.stdin_guard",
+            f"http://127.0.0.1:{port}",
+        ]
         options = ["--silent", "--blobHost", "127.0.0.1", "--blobPort", str(port), "--location"]
         quiet = ["--skipApiVersionCheck", "--disableTelemetry"]
         return [*leash, node, str(program), *options, str(self.folder / "data"), *quiet]
 
     def _ready(self) -> None:
-        """Make the container; obstore cannot."""
+        """Create the container, which obstore cannot do."""
         when = format_datetime(datetime.now(UTC), usegmt=True)
         headers = {"x-ms-date": when, "x-ms-version": "2023-11-03"}
         signed = "PUT" + "\n" * 12 + "".join(f"{n}:{v}\n" for n, v in sorted(headers.items()))
@@ -89,7 +94,7 @@ class AzuriteServer(TetheredServer):
 
 
 def _nearest_node_modules() -> Path:
-    """Where `make setup` puts it, seen from the working directory."""
+    """The path where `make setup` installs it, relative to the working directory."""
     places = [Path.cwd() / "tests" / "storage" / "node", *Path.cwd().parents, Path.cwd()]
     folders = [place / "node_modules" for place in places]
     found = [folder for folder in folders if (folder / "azurite").is_dir()]

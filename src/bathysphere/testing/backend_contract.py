@@ -1,7 +1,7 @@
-"""What every storage of files does, one behaviour a test. Subclass it and give a `backend` fixture.
+"""Contract tests for file backends. Subclass and provide a `backend` fixture.
 
-The fixture's backend is empty. `BackendContract` is what an agent's file tools count on;
-`SharedBackendContract` adds what a storage must do that many agents write to at once.
+The backend must be empty. `BackendContract` covers what an agent's file tools rely on;
+`SharedBackendContract` adds concurrent writes by many agents.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ BAD_PATHS = (
     "/" + "x" * 300,
     "/~/x",
 )
-"""Paths that no file may have; a storage says so in a result."""
+"""Invalid paths; a backend returns an error result for them."""
 
 
 def text_of(result: ReadResult) -> str:
-    """The text that was read; a failure is a failure here."""
+    """The text of a read result; fails the test on an error."""
     assert result.error is None, result.error
     assert result.file_data is not None
     return result.file_data["content"]
@@ -44,7 +44,7 @@ def is_there(backend: BackendProtocol, path: str) -> bool:
 
 
 class BackendContract:
-    """The behaviours."""
+    """The contract of file backends."""
 
     # ── writing and reading ──
 
@@ -55,23 +55,23 @@ class BackendContract:
             assert text_of(backend.read("/notes/a.md")) == text
 
     def test_writing_again_overwrites(self, backend: BackendProtocol) -> None:
-        """`write` means: let the file be this."""
+        """`write` replaces the whole file."""
         backend.write("/a", "first")
         assert backend.write("/a", "second").error is None
         assert text_of(backend.read("/a")) == "second"
 
     def test_an_empty_file_can_be_read(self, backend: BackendProtocol) -> None:
-        """Its text is nothing."""
+        """Its text is empty."""
         assert backend.write("/empty", "").error is None
         assert text_of(backend.read("/empty")) == ""
 
     def test_a_missing_file_is_a_result(self, backend: BackendProtocol) -> None:
-        """The model can act on it."""
+        """The model can react to the error."""
         assert backend.read("/nowhere").error
         assert backend.edit("/nowhere", "a", "b").error
 
     def test_a_window_says_where_it_is(self, backend: BackendProtocol) -> None:
-        """And where to read on."""
+        """The result includes the next offset."""
         backend.write("/a", "".join(f"line {n}\n" for n in range(10)))
         window = backend.read("/a", offset=2, limit=3)
         assert text_of(window) == "line 2\nline 3\nline 4\n"
@@ -81,19 +81,19 @@ class BackendContract:
         assert (last.start_line, last.end_line, last.next_offset) == (9, 10, None)
 
     def test_a_degenerate_window_does_not_raise(self, backend: BackendProtocol) -> None:
-        """A negative offset is the beginning, no lines are no lines, past the end is an error."""
+        """A negative offset is the start, limit 0 returns no lines, past the end is an error."""
         backend.write("/a", "one\ntwo\n")
         assert text_of(backend.read("/a", offset=-5)) == "one\ntwo\n"
         assert backend.read("/a", limit=0).no_lines_requested
         assert backend.read("/a", offset=99).error
 
     def test_a_line_ends_with_a_newline_only(self, backend: BackendProtocol) -> None:
-        """A form feed or a line separator inside a line is part of it: edits would not match."""
+        """Form feeds and line separators are part of a line; otherwise edits would not match."""
         backend.write("/a", "one\x0cstill one\u2028still\ntwo\n")
         assert text_of(backend.read("/a", offset=1)) == "two\n"
 
     def test_a_name_in_two_unicode_forms_is_one_file(self, backend: BackendProtocol) -> None:
-        """Else a person and a model each have their own."""
+        """Otherwise a person and a model could have different files."""
         backend.write("/cafe\u0301.md", "first")
         assert text_of(backend.read("/caf\u00e9.md")) == "first"
 
@@ -107,14 +107,14 @@ class BackendContract:
     # ── editing ──
 
     def test_an_edit_replaces_the_one_place(self, backend: BackendProtocol) -> None:
-        """And says how many there were."""
+        """The result includes the number of occurrences."""
         backend.write("/a", "red green blue\n")
         edited = backend.edit("/a", "green", "yellow")
         assert (edited.error, edited.occurrences) == (None, 1)
         assert text_of(backend.read("/a")) == "red yellow blue\n"
 
     def test_an_ambiguous_edit_changes_nothing(self, backend: BackendProtocol) -> None:
-        """Unless all are meant."""
+        """Unless all occurrences are to be replaced."""
         backend.write("/a", "x x")
         assert backend.edit("/a", "x", "y").error
         assert text_of(backend.read("/a")) == "x x"
@@ -129,14 +129,14 @@ class BackendContract:
         assert text_of(backend.read("/a")) == "x"
 
     def test_an_edit_keeps_windows_line_ends(self, backend: BackendProtocol) -> None:
-        """What was read with plain newlines can be edited, and the file keeps its own."""
+        """Text read with plain newlines can be edited, and the file keeps its line endings."""
         backend.upload_files([("/a.txt", b"one\r\ntwo\r\nthree\r\n")])
         assert text_of(backend.read("/a.txt")) == "one\ntwo\nthree\n"
         assert backend.edit("/a.txt", "one\ntwo", "1\n2").error is None
         assert backend.download_files(["/a.txt"])[0].content == b"1\r\n2\r\nthree\r\n"
 
     def test_a_binary_file_is_not_edited(self, backend: BackendProtocol) -> None:
-        """Its bytes stay."""
+        """Its bytes are unchanged."""
         backend.upload_files([("/a.bin", b"\xff\xfe\0x")])
         assert backend.edit("/a.bin", "x", "y").error
         assert backend.download_files(["/a.bin"])[0].content == b"\xff\xfe\0x"
@@ -154,12 +154,12 @@ class BackendContract:
             assert inside == {"/docs/b.md", "/docs/deep/"}
 
     def test_ls_of_nothing_is_not_an_exception(self, backend: BackendProtocol) -> None:
-        """There is nothing to see."""
+        """The listing is empty."""
         assert not backend.ls("/").entries
         assert not backend.ls("/nowhere").entries
 
     def test_a_folder_is_not_its_namesakes(self, backend: BackendProtocol) -> None:
-        """`/a` is not the beginning of `/ab`."""
+        """`/a` does not match `/ab`."""
         for path in ("/a/x.md", "/ab/x.md", "/a.md"):
             backend.write(path, "word")
         assert {e["path"] for e in backend.ls("/a").entries or []} == {"/a/x.md"}
@@ -174,7 +174,7 @@ class BackendContract:
     def test_glob_matches_names_at_any_depth_and_paths_from_the_root(
         self, backend: BackendProtocol
     ) -> None:
-        """As the protocol says."""
+        """As the protocol specifies."""
         for path in ("/a.py", "/src/b.py", "/src/deep/c.py", "/src/d.md", "/.env"):
             backend.write(path, "x")
 
@@ -223,7 +223,7 @@ class BackendContract:
         assert (len(all_of_them.matches or []), all_of_them.truncated) == (8, False)
 
     def test_grep_goes_past_files_that_are_not_text(self, backend: BackendProtocol) -> None:
-        """One of them does not end the search."""
+        """A binary file does not end the search."""
         backend.upload_files([("/a.bin", b"\xff\0needle"), ("/b.txt", b"needle"), ("/c", b"\xff")])
         result = backend.grep("needle")
         assert result.error is None
@@ -232,7 +232,7 @@ class BackendContract:
     # ── deleting, whole files ──
 
     def test_delete_takes_a_file_or_a_folder_with_all_in_it(self, backend: BackendProtocol) -> None:
-        """What is not there is an error; a star is a letter."""
+        """A missing path is an error; `*` is literal."""
         for path in ("/a.md", "/docs/b.md", "/docs/deep/c.md"):
             backend.write(path, "x")
         assert backend.delete("/a.md").error is None
@@ -242,14 +242,39 @@ class BackendContract:
         assert backend.delete("/docs").error is None
         assert not backend.glob("**/*").matches
 
+    def test_a_folder_is_not_written_as_a_file(self, backend: BackendProtocol) -> None:
+        """Otherwise deleting one would delete the other."""
+        backend.write("/reports/q1.md", "x")
+        assert backend.write("/reports", "note").error
+        [uploaded] = backend.upload_files([("/reports", b"note")])
+        assert uploaded.error == "is_directory"
+        assert not is_there(backend, "/reports")
+        assert is_there(backend, "/reports/q1.md")
+        assert [e["path"] for e in backend.ls("/").entries or []] == ["/reports/"]
+        backend.delete("/reports")
+        assert backend.write("/reports", "note").error is None
+
+    def test_nothing_is_written_below_a_file(self, backend: BackendProtocol) -> None:
+        """At any depth, also together in one upload."""
+        backend.write("/note", "x")
+        for path in ("/note/a", "/note/deep/b"):
+            assert backend.write(path, "y").error, path
+            [uploaded] = backend.upload_files([(path, b"y")])
+            assert uploaded.error == "invalid_path", path
+            assert not is_there(backend, path)
+        up = backend.upload_files([("/new", b"x"), ("/new/a", b"y")])
+        assert [u.error for u in up] == [None, "invalid_path"]
+        assert text_of(backend.read("/note")) == "x"
+        assert {m["path"] for m in backend.glob("**/*").matches or []} == {"/note", "/new"}
+
     def test_the_root_is_not_deleted(self, backend: BackendProtocol) -> None:
-        """One word of a model must not empty a workspace."""
+        """A single call must not empty a workspace."""
         backend.write("/a", "x")
         assert backend.delete("/").error
         assert is_there(backend, "/a")
 
     def test_bytes_come_back_as_they_went_in(self, backend: BackendProtocol) -> None:
-        """One answer for each file, in order."""
+        """One result per file, in order."""
         data = bytes(range(256))
         up = backend.upload_files([("/x.bin", data), ("/y.txt", b"text\r\n")])
         assert [(u.path, u.error) for u in up] == [("/x.bin", None), ("/y.txt", None)]
@@ -258,7 +283,7 @@ class BackendContract:
         assert [d.error for d in down] == [None, None, "file_not_found"]
 
     def test_a_binary_file_is_read_as_base64(self, backend: BackendProtocol) -> None:
-        """Also where its name does not say that it is one."""
+        """Even if its name has no binary extension."""
         for path in ("/x.png", "/x.dat"):
             backend.upload_files([(path, b"\x89PNG\0\xff")])
             read = backend.read(path)
@@ -269,7 +294,7 @@ class BackendContract:
     # ── paths ──
 
     def test_a_bad_path_is_a_result_and_nothing_is_written(self, backend: BackendProtocol) -> None:
-        """Never repaired, never an exception."""
+        """Paths are never repaired, and no exception is raised."""
         for path in BAD_PATHS:
             assert backend.write(path, "x").error, path
             assert backend.read(path).error, path
@@ -281,7 +306,7 @@ class BackendContract:
         assert not backend.glob("**/*").matches
 
     def test_a_bad_folder_is_a_result(self, backend: BackendProtocol) -> None:
-        """For whatever looks into folders."""
+        """For all operations on folders."""
         backend.write("/a", "x")
         for path in ("/../", "/x\0", "/..\\"):
             assert not backend.ls(path).entries, path
@@ -293,7 +318,7 @@ class BackendContract:
     # ── async ──
 
     async def test_the_async_twins_do_the_same(self, backend: BackendProtocol) -> None:
-        """Every operation has one."""
+        """Every operation has an async variant."""
         assert (await backend.awrite("/docs/a", "x word")).error is None
         assert (await backend.aedit("/docs/a", "x", "y")).occurrences == 1
         assert text_of(await backend.aread("/docs/a")) == "y word"
@@ -310,17 +335,17 @@ EDITS = 64
 
 
 class SharedBackendContract(BackendContract):
-    """The behaviours of a storage that many write to at once.
+    """The contract of a backend with concurrent writers.
 
     `another(backend)` gives a second client of the same storage, as another process would be.
     """
 
     def another(self, backend: BackendProtocol) -> BackendProtocol:
-        """A client that shares nothing in memory with the first, if there can be one."""
+        """A client that shares no memory with the first, if possible."""
         return backend
 
     def test_concurrent_edits_are_all_kept(self, backend: BackendProtocol) -> None:
-        """Sixty-four edits of one file, by as many clients at once: none is lost."""
+        """Sixty-four concurrent edits of one file by as many clients: none is lost."""
         backend.write("/shared.md", "".join(f"[{n}]\n" for n in range(EDITS)))
         start, failed = threading.Barrier(EDITS), []
 
@@ -341,7 +366,7 @@ class SharedBackendContract(BackendContract):
         assert (kept, failed) == (EDITS, [])
 
     async def test_async_edits_are_all_kept(self, backend: BackendProtocol) -> None:
-        """As the tools of one step run them."""
+        """As parallel tool calls of one step do."""
         backend.write("/shared.md", "".join(f"[{n}]\n" for n in range(16)))
         async with asyncio.TaskGroup() as group:
             for n in range(16):

@@ -18,56 +18,56 @@ from bathysphere.testing.small_model import SmallModel
 
 @pytest.fixture(scope="session")
 def running_model_server() -> Iterator[ModelServer]:
-    """The server that all tests of a run share; tests ask for `model_server`."""
+    """The shared model server; tests use `model_server`."""
     with ModelServer() as server:
         yield server
 
 
 @pytest.fixture
 def model_server(running_model_server: ModelServer) -> ModelServer:
-    """A model server without a script: give it one with `play([...])`."""
+    """A model server without a script; set one with `play([...])`."""
     running_model_server.play([])
     return running_model_server
 
 
 @pytest.fixture(scope="session")
 def small_model() -> Iterator[SmallModel]:
-    """The small real model, running; its weights are fetched when they are missing."""
+    """The small real model, running; its weights are downloaded if missing."""
     with SmallModel() as model:
         yield model
 
 
 @pytest.fixture(scope="session")
 def fee_mint() -> Iterator[LocalMint]:
-    """A mint that takes a fee of 100 ppk, for sat and usd. Shared: do not stop or rotate it."""
+    """A mint with a fee of 100 ppk, for sat and usd. Shared: do not stop or rotate it."""
     with LocalMint(seed="a mint with fees", fee_ppk=100, usd=True) as mint:
         yield mint
 
 
 @pytest.fixture(scope="session")
 def free_mint() -> Iterator[LocalMint]:
-    """A mint that takes no fee. Shared: do not stop or rotate it."""
+    """A mint without fees. Shared: do not stop or rotate it."""
     with LocalMint(seed="a mint without fees") as mint:
         yield mint
 
 
 @pytest.fixture(scope="session")
 def evil_mint() -> Iterator[LocalMint]:
-    """A mint of somebody else: what it signs is not money here. Shared."""
+    """An untrusted mint, whose tokens are not accepted. Shared."""
     with LocalMint(seed="a mint of somebody else", fee_ppk=100) as mint:
         yield mint
 
 
 @pytest.fixture(scope="session")
 def running_broken_mint() -> Iterator[LocalMint]:
-    """The mint that tests break; they ask for `broken_mint`."""
+    """The mint that tests may break; they use `broken_mint`."""
     with LocalMint(seed="a mint to be broken", fee_ppk=100) as mint:
         yield mint
 
 
 @pytest.fixture
 def broken_mint(running_broken_mint: LocalMint) -> LocalMint:
-    """A mint that may be killed, frozen and rotated; it runs again for the next test."""
+    """A mint that may be killed, frozen and rotated; it is restarted for the next test."""
     if running_broken_mint.pid is None:
         running_broken_mint.start()
     return running_broken_mint
@@ -75,14 +75,14 @@ def broken_mint(running_broken_mint: LocalMint) -> LocalMint:
 
 @pytest.fixture(scope="session")
 def running_gcs_server() -> Iterator[GcsServer]:
-    """The double that all tests of a run share; tests ask for `gcs_server`."""
+    """The shared test double; tests use `gcs_server`."""
     with GcsServer() as server:
         yield server
 
 
 @pytest.fixture
 def gcs_server(running_gcs_server: GcsServer) -> GcsServer:
-    """A double of Google Cloud Storage with an empty bucket, no faults and no latency."""
+    """A test double of Google Cloud Storage with an empty bucket, no faults and no latency."""
     running_gcs_server.reset()
     running_gcs_server.delay(0)
     return running_gcs_server
@@ -90,13 +90,13 @@ def gcs_server(running_gcs_server: GcsServer) -> GcsServer:
 
 @pytest.fixture(scope="session")
 def seaweed_server() -> Iterator[SeaweedServer]:
-    """A real S3 server; tests share its bucket, so each works under a prefix of its own."""
+    """A real S3 server; tests share its bucket, so each uses its own prefix."""
     with SeaweedServer() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def azurite_server() -> Iterator[AzuriteServer]:
-    """The emulator of Azure Blob Storage; tests share its container."""
+    """The Azure Blob Storage emulator; tests share its container."""
     with AzuriteServer() as server:
         yield server

@@ -1,9 +1,9 @@
-"""A scripted model behind real HTTP: the real OpenAI, Anthropic and Ollama clients are tested.
+"""A scripted model server, for tests with the real OpenAI, Anthropic and Ollama clients.
 
-`ModelServer` runs the npm package `@copilotkit/aimock` in a process of its own on a free loopback
-port and plays the turns of a script in order, one for each request, whatever the wire format. It is
-strict: a request too many gets a 503, and `assert_done` fails on one too many and one too few.
-Clients repeat what fails: give them `max_retries=0` where a test counts requests.
+`ModelServer` runs the npm package `@copilotkit/aimock` in a child process on a free loopback
+port and plays the turns of a script in order, one per request, in any wire format. It is strict: an
+extra request gets a 503, and `assert_done` fails on extra and missing requests. Clients retry
+failures: set `max_retries=0` if a test counts requests.
 """
 
 import json
@@ -17,30 +17,30 @@ from typing import Any
 import httpx
 
 from bathysphere.core.errors import ConfigError, UpstreamError
-from bathysphere.testing.tethered import TetheredServer
+from bathysphere.testing.owned_process import TetheredServer
 from bathysphere.testing.turns import Refused, ScriptError, Turn
 
 PACKAGE = "@copilotkit/aimock"
 VERSION = "1.43.0"
 INPUT_TOKENS = 100
-"""What every request counts for; answers count as in `ScriptedChatModel` (on Ollama's wire 0)."""
+"""Input tokens per request; output is counted as in `ScriptedChatModel` (0 for Ollama)."""
 
 _PRELOAD = Path(__file__).with_suffix(".mjs")
 _LONGEST_HANG_MS = 30_000
 _CHUNK_CHARACTERS = 12
-# The server refuses to start strictly with nothing to say; `play` replaces this.
+# In strict mode the server needs a script to start; `play` replaces this one.
 _PLACEHOLDER = {"fixtures": [{"match": {"sequenceIndex": 0}, "response": {"content": "-"}}]}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WireRequest:
-    """One request as a client sent it."""
+    """A request received from a client."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: Any
-    """The parsed JSON body, or None where there was none."""
+    """The parsed JSON body, or None."""
 
 
 class ModelServer(TetheredServer):
@@ -79,18 +79,18 @@ class ModelServer(TetheredServer):
     # ── the script ──
 
     def play(self, script: Sequence[Turn]) -> None:
-        """Forget the last script and its requests, and begin a new one."""
+        """Start a new script and clear the recorded requests."""
         self._fixtures = _fixtures(script)
         self._begin()
 
     def requests(self) -> list[WireRequest]:
-        """What the clients sent since the script began, in order."""
-        # Not splitlines(): JSON may hold characters that Python takes for the end of a line.
+        """Requests since the start of the script, in order."""
+        # Not splitlines(): JSON may contain other characters that it treats as line breaks.
         lines = self._requests_file.read_bytes().split(b"\n")
         return [_wire_request(json.loads(line)) for line in lines if line]
 
     def assert_done(self) -> None:
-        """Fail unless every turn was asked for and nothing else was."""
+        """Fail unless each turn was requested and nothing else."""
         entries = self._control("GET", "/journal")
         refused = [entry for entry in entries if _was_unexpected(entry)]
         if refused:
@@ -101,7 +101,7 @@ class ModelServer(TetheredServer):
         if played < len(self._fixtures):
             left = json.dumps([fixture["response"] for fixture in self._fixtures[played:]])
             count = f"{len(self._fixtures) - played} of {len(self._fixtures)}"
-            message = f"{count} turns were never asked for: {left}"
+            message = f"{count} turns were not requested: {left}"
             raise ScriptError(message)
 
     # ── the process ──
@@ -136,7 +136,7 @@ class ModelServer(TetheredServer):
         address = f"{self.url}/__aimock{path}"
         response = httpx.request(method, address, json=body, trust_env=False, timeout=10)
         if response.is_error:
-            message = f"the model server refused {method} {path}: {response.text}"
+            message = f"Model server rejected {method} {path}: {response.text}"
             raise UpstreamError(message)
         return response.json()
 
@@ -150,7 +150,7 @@ def _fixtures(script: Sequence[object]) -> list[dict[str, Any]]:
     numbered = 0
     for index, turn in enumerate(script):
         if not isinstance(turn, Turn):
-            message = f"a model server plays turns only, not {turn!r}"
+            message = f"Not a turn: {turn!r}"
             raise TypeError(message)
         match = {"sequenceIndex": index}
         fixture: dict[str, Any] = {"match": match, "response": _response(turn, numbered)}
@@ -172,7 +172,7 @@ def _response(turn: Turn, numbered: int) -> dict[str, Any]:
             "status": turn.error.status_code,
         }
     if turn.error is not None:
-        message = "a model server cannot raise: use refuses(status) instead of fails(error)"
+        message = "The model server cannot raise: use refuses(status) instead of fails(error)"
         raise TypeError(message)
     response: dict[str, Any] = {}
     if turn.text:
@@ -185,7 +185,7 @@ def _response(turn: Turn, numbered: int) -> dict[str, Any]:
             arguments = json.dumps(call.args)
             tool_calls.append({"id": call_id, "name": call.name, "arguments": arguments})
     if not response:
-        message = "a model server cannot answer with nothing: give says() some text"
+        message = "The model server cannot send an empty answer: pass text to says()"
         raise TypeError(message)
     usage = {"input_tokens": INPUT_TOKENS, "output_tokens": turn.tokens}
     return {**response, "usage": {**usage, "total_tokens": INPUT_TOKENS + turn.tokens}}
@@ -207,7 +207,7 @@ def _was_unexpected(entry: dict[str, Any]) -> bool:
 def _node() -> str:
     found = shutil.which("node")
     if found is None:
-        message = "the model server needs Node.js, and `node` is not on the PATH"
+        message = "The model server needs Node.js, but `node` is not on the PATH"
         raise ConfigError(message, hint="install Node.js 20.15 or newer, then npm ci in tests/node")
     return found
 
@@ -227,7 +227,7 @@ def _program(node_modules: Path | None) -> str:
         program = place / PACKAGE / "dist" / "cli.js"
         if program.is_file():
             return str(program)
-    message = f"the model server needs the npm package {PACKAGE}, and it is not installed"
+    message = f"The model server needs the npm package {PACKAGE}, which is not installed"
     hint = (
         f"in this repository: npm ci --prefix tests/node; elsewhere: npm i -D {PACKAGE}@{VERSION}"
     )

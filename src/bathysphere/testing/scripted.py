@@ -1,11 +1,11 @@
-"""A chat model that follows a script: agents are tested without an LLM.
+"""A scripted chat model, for testing agents without an LLM.
 
-`ScriptedChatModel(script=[...])` plays one turn for each call and refuses a call too many;
-`assert_done()` refuses a call too few. `ScriptedChatModel(answer=rule)` never ends: the rule looks
-at the messages and returns the turn, which suits trees of agents that share one model.
+`ScriptedChatModel(script=[...])` plays one turn per call and rejects extra calls; `assert_done()`
+fails on missing calls. `ScriptedChatModel(answer=rule)` never ends: the rule returns a turn for the
+messages, which suits trees of agents that share one model.
 
-Everything that must outlive a copy of the model (the position in the script, the requests) sits in
-one `_Record` behind a lock, so parallel subagents may share a model across threads and tasks.
+Data shared by copies of the model (the position in the script, the requests) is in one `_Record`
+with a lock, so that parallel subagents can share a model across threads and tasks.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ _FOREVER = 365 * 24 * 3600.0
 
 
 class ScriptedChatModel(BaseChatModel):
-    """A chat model that plays `script`, or whatever `answer` says, and remembers what it was asked.
+    """A chat model that plays `script` or the turns of `answer`, and records its requests.
 
     Example:
         ```python
@@ -80,9 +80,9 @@ class ScriptedChatModel(BaseChatModel):
     """
 
     script: SkipValidation[Sequence[Turn | Rule]] = ()
-    """One turn for each call, or a function of the messages that returns the turn."""
+    """One turn per call, or a function from messages to a turn."""
     answer: SkipValidation[Rule | None] = None
-    """The rule of a model that never runs out; given instead of `script`."""
+    """A function from messages to turns, as an alternative to `script`."""
     model_name: str = "scripted"
 
     _record: "_Record" = PrivateAttr(default_factory=lambda: _Record())
@@ -90,7 +90,7 @@ class ScriptedChatModel(BaseChatModel):
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if self.answer is not None and self.script:
-            message = "give a script or an answer, not both"
+            message = "Pass either script or answer, not both"
             raise ValueError(message)
         return self
 
@@ -107,24 +107,24 @@ class ScriptedChatModel(BaseChatModel):
         return [[_tool_name(tool) for tool in tools] for tools in self._record.tools]
 
     def tool_schemas(self, call: int = -1) -> list[dict[str, Any]]:
-        """The tools bound at one call (the last one unless told), as the wire would carry them."""
+        """The tools bound at one call (by default the last), in wire format."""
         return [convert_to_openai_tool(tool) for tool in self._record.tools[call]]
 
     def assert_done(self) -> None:
         """Fail unless the model was called exactly as often as the script has turns."""
         if self.answer is not None:
             return
-        asked, length = len(self._record.requests), len(self.script)
-        if asked > length:
-            message = f"the model was called {asked} times, the script has {length} turns"
+        calls, length = len(self._record.requests), len(self.script)
+        if calls > length:
+            message = f"The model was called {calls} times, but the script has {length} turns"
             raise ScriptError(message)
-        if asked < length:
-            left = "; ".join(_describe(turn) for turn in self.script[asked:])
-            message = f"{length - asked} of {length} turns were never asked for: {left}"
+        if calls < length:
+            left = "; ".join(_describe(turn) for turn in self.script[calls:])
+            message = f"{length - calls} of {length} turns were not requested: {left}"
             raise ScriptError(message)
 
     def release(self) -> None:
-        """Let every synchronous caller go that a `hangs()` turn keeps waiting."""
+        """Release all synchronous callers blocked by a `hangs()` turn."""
         self._record.released.set()
 
     # ── what LangChain calls ──
@@ -136,7 +136,7 @@ class ScriptedChatModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Bindable], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind tools; their names are remembered at every call."""
+        """Bind tools; their names are recorded with every call."""
         if tool_choice is not None:
             kwargs["tool_choice"] = tool_choice
         return self.bind(tools=_BoundTools(tools), **kwargs)
@@ -206,29 +206,29 @@ class ScriptedChatModel(BaseChatModel):
         await _await(turn)
         for chunk in self._chunks(messages, turn):
             yield chunk
-            await asyncio.sleep(turn.pause)  # as on a network, others run between two chunks
+            await asyncio.sleep(turn.pause)  # let other tasks run between chunks, as on a network
 
     # ── playing a turn ──
 
     def _take(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
         tools = kwargs.get("tools")
-        asked = self._record.add(messages, getattr(tools, "originals", tools) or ())
+        calls = self._record.add(messages, getattr(tools, "originals", tools) or ())
         if self.answer is not None:
             return self.answer(messages)
-        if asked > len(self.script):
+        if calls > len(self.script):
             message = (
-                f"call {asked} is one too many: the script has {len(self.script)} turns; "
+                f"call {calls} is one too many: the script has {len(self.script)} turns; "
                 f"the last message was {_last(messages)}"
             )
             raise ScriptError(message)
-        turn = self.script[asked - 1]
+        turn = self.script[calls - 1]
         return turn if isinstance(turn, Turn) else turn(messages)
 
     def _wait(self, turn: Turn) -> None:
         if not turn.waits:
             return
         end = None if turn.seconds is None else time.monotonic() + turn.seconds
-        # Waiting in slices lets the interpreter leave: it joins worker threads when it exits.
+        # Wait in slices so that the interpreter can exit: it joins worker threads.
         while not _leaving():
             left = _POLL_SECONDS if end is None else min(_POLL_SECONDS, end - time.monotonic())
             if left <= 0 or self._record.released.wait(left):
@@ -275,7 +275,7 @@ class ScriptedChatModel(BaseChatModel):
 
 
 class _Record:
-    """What one model, its copies and its bindings remember together."""
+    """Data shared by a model, its copies and its bindings."""
 
     def __init__(self) -> None:
         self.requests: list[list[BaseMessage]] = []
@@ -288,14 +288,14 @@ class _Record:
         return self
 
     def add(self, messages: list[BaseMessage], tools: Sequence[Any]) -> int:
-        """Remember one request and return how many there were."""
+        """Record a request and return the number of earlier ones."""
         with self._lock:
             self.requests.append(list(messages))
             self.tools.append(tools)
             return len(self.requests)
 
     def next_id(self) -> str:
-        """Number the next tool call."""
+        """Return the number of the next tool call."""
         with self._lock:
             self._calls += 1
             return f"call_{self._calls}"
@@ -332,12 +332,12 @@ def _reason(turn: Turn) -> str:
 
 
 def _usage(messages: list[BaseMessage], turn: Turn) -> UsageMetadata:
-    """Count a token for every four characters of the request, and of the answer."""
-    asked = sum(
+    """Count one token per four characters, of the request and of the answer."""
+    calls = sum(
         len(message.content if isinstance(message.content, str) else message.text)
         for message in messages
     )
-    tokens_in, tokens_out = asked // 4, turn.tokens
+    tokens_in, tokens_out = calls // 4, turn.tokens
     return UsageMetadata(
         input_tokens=tokens_in, output_tokens=tokens_out, total_tokens=tokens_in + tokens_out
     )
@@ -355,7 +355,7 @@ def _call_chunk(
 
 
 def _leaving() -> bool:
-    """Whether the interpreter waits for its threads to end; pools are told before other threads."""
+    """Whether the interpreter is shutting down; pools notice this before other threads."""
     return getattr(pool, "_shutdown", False) or not threading.main_thread().is_alive()
 
 

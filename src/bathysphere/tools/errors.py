@@ -1,10 +1,10 @@
-"""What fetching and searching can fail by."""
+"""Errors of fetching and searching."""
 
 from bathysphere.core.errors import NotAllowed, UpstreamError
 
 
 class FetchRefused(NotAllowed):
-    """An address that must not be fetched; `reason` is a stable word."""
+    """A URL that must not be fetched; `reason` is machine-readable."""
 
     code = "fetch_refused"
 
@@ -14,7 +14,7 @@ class FetchRefused(NotAllowed):
 
 
 class FetchFailed(UpstreamError):
-    """A page that could not be read: it is down, too large, too slow, or of the wrong kind."""
+    """A page that could not be read: down, too large, too slow, or of the wrong type."""
 
     code = "fetch_failed"
 
@@ -24,6 +24,6 @@ class FetchFailed(UpstreamError):
 
 
 class SearchFailed(UpstreamError):
-    """A search engine that did not answer as one."""
+    """A search engine failed or returned an unexpected response."""
 
     code = "search_failed"

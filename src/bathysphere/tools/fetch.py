@@ -1,7 +1,7 @@
-"""Fetch a page from the public web, under guard.
+"""Guarded fetching of pages from the public web.
 
-Each address, the first and every redirect's, is checked before and after it is looked up; bytes
-and seconds are bounded, and bytes are counted as they are unpacked. No cookies, no credentials.
+Every URL, including redirects, is checked before and after its host is resolved. Size and time are
+limited, and bytes are counted while they are decompressed. No cookies, no credentials.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ import httpx
 
 from bathysphere.tools.errors import FetchFailed, FetchRefused
 from bathysphere.tools.guard import GuardedTransport, Resolver
+from bathysphere.tools.parser_pool import ParseLimits
 
 PAGE_TYPES = (
     "text/html",
@@ -29,12 +30,12 @@ JSON_TYPES = ("application/json",)
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 Visit = Callable[[str], Awaitable[None]]
-"""Asked before each address, the first and every redirect's; raises where it may not be visited."""
+"""Called before each URL is visited, including redirects; raises if it must not be."""
 
 
 @dataclass(frozen=True)
 class FetchRules:
-    """What fetching may do. `trusted` and `pinned` open doors: nothing is in them by default."""
+    """Limits of fetching. `trusted` and `pinned` bypass checks, and are empty by default."""
 
     ports: tuple[int, ...] = (80, 443)
     max_bytes: int = 5_000_000
@@ -42,13 +43,15 @@ class FetchRules:
     max_redirects: int = 5
     user_agent: str = "Bathysphere/0.1 (research agent)"
     trusted: frozenset[str] = frozenset()
-    """Origins, as `scheme://host:port`, of the operator's own services."""
+    """Origins of the operator's own services, as `scheme://host:port`."""
     pinned: Mapping[str, str] = field(default_factory=dict)
-    """Host names and the `ip:port` each leads to, for a corpus server in tests."""
+    """Host names mapped to an `ip:port`, for a corpus server in tests."""
+    parsing: ParseLimits = field(default_factory=ParseLimits)
+    """Limits of parsing a page."""
 
 
 class Fetched(NamedTuple):
-    """What came back."""
+    """A fetched page."""
 
     url: str
     final_url: str
@@ -59,9 +62,9 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """A guarded client. Use as an async context manager, or call `aclose`.
+    """A guarded HTTP client. Use as an async context manager, or call `aclose`.
 
-    It speaks to the transport itself: httpx's client would read cookies and redirects first.
+    It uses the transport directly: httpx's client would handle cookies and redirects itself.
     """
 
     def __init__(
@@ -86,29 +89,29 @@ class Fetcher:
         visit: Visit | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """Fetch one address, through its redirects.
+        """Fetch a URL, following redirects.
 
         Args:
-            address: An http or https address.
-            accept: The media types that may come back.
-            visit: Asked before each address is visited.
-            headers: More headers, for the first origin only.
+            address: An http or https URL.
+            accept: The accepted media types.
+            visit: Called before each URL is visited.
+            headers: Additional headers, for the first origin only.
 
         Raises:
-            FetchRefused: an address on the way must not be fetched.
-            FetchFailed: it did not work out.
+            FetchRefused: The URL, or a redirect's, must not be fetched.
+            FetchFailed: The page could not be fetched.
         """
         try:
             async with asyncio.timeout(self.rules.timeout_s):
                 return await self._follow(address, accept, visit, dict(headers or {}))
         except TimeoutError as error:
-            raise FetchFailed(f"{address} took too long", reason="timeout") from error
+            raise FetchFailed(f"{address} timed out", reason="timeout") from error
         except httpx.HTTPError as error:
             kind = type(error).__name__
-            raise FetchFailed(f"{address} cannot be read: {kind}", reason="network") from error
+            raise FetchFailed(f"Cannot fetch {address}: {kind}", reason="network") from error
 
     async def aclose(self) -> None:
-        """Close what is open."""
+        """Close the connections."""
         await self._transport.aclose()
 
     async def __aenter__(self) -> Self:
@@ -138,7 +141,7 @@ class Fetcher:
             finally:
                 await response.aclose()
             here, headers = self._next(here, target), {}
-        raise FetchFailed(f"{address} leads around in circles", reason="redirects")
+        raise FetchFailed(f"Too many redirects: {address}", reason="redirects")
 
     def _request(
         self, address: str, accept: tuple[str, ...], headers: dict[str, str]
@@ -160,10 +163,10 @@ class Fetcher:
         try:
             address = urljoin(here, target)
         except ValueError as error:
-            raise FetchRefused("a redirect leads nowhere", reason="form") from error
+            raise FetchRefused("Invalid redirect URL", reason="form") from error
         url = self._transport.check(address)
         if here.startswith("https:") and url.scheme == "http":
-            raise FetchRefused("a redirect leads from https to http", reason="downgrade")
+            raise FetchRefused("Redirect from https to http", reason="downgrade")
         return str(url.copy_with(fragment=None))
 
     async def _read(
@@ -171,45 +174,46 @@ class Fetcher:
     ) -> Fetched:
         if response.status_code != 200:
             status = response.status_code
-            raise FetchFailed(f"{address} answered {status}", reason=f"status_{status}")
+            raise FetchFailed(f"{address} returned status {status}", reason=f"status_{status}")
         kind, charset = _media_type(response.headers.get("content-type", ""))
         if kind not in accept:
-            raise FetchFailed(f"{address} is {kind or 'of no kind'}", reason="content_type")
+            message = f"Unsupported content type of {address}: {kind or 'none'}"
+            raise FetchFailed(message, reason="content_type")
         length = response.headers.get("content-length", "")
         if length.isdigit() and int(length) > self.rules.max_bytes:
             raise FetchFailed(f"{address} is too large", reason="too_large")
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
-        body = await _unpacked(response.aiter_raw(), encoding, self.rules.max_bytes)
+        body = await _decompress(response.aiter_raw(), encoding, self.rules.max_bytes)
         return Fetched(address, here, response.status_code, kind, charset, body)
 
 
-async def _unpacked(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
-    """The body, unpacked no further than what is allowed."""
-    unpacker = _unpacker(encoding)
+async def _decompress(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
+    """Decompress the body, up to the allowed size."""
+    unpacker = _decompressor(encoding)
     body, raw = bytearray(), 0
     async for chunk in chunks:
         raw += len(chunk)
         if raw > most:
-            raise FetchFailed("the page is too large", reason="too_large")
+            raise FetchFailed("The page is too large", reason="too_large")
         try:
             body += unpacker.decompress(chunk, most + 1 - len(body)) if unpacker else chunk
         except zlib.error as error:
-            raise FetchFailed("the page is packed in a broken way", reason="encoding") from error
+            raise FetchFailed("Cannot decompress the page", reason="encoding") from error
         if len(body) > most or (unpacker and unpacker.unconsumed_tail):
-            raise FetchFailed("the page is too large", reason="too_large")
+            raise FetchFailed("The page is too large", reason="too_large")
     if unpacker and not unpacker.eof:
-        raise FetchFailed("the page is packed in a broken way", reason="encoding")
+        raise FetchFailed("Cannot decompress the page", reason="encoding")
     return bytes(body)
 
 
-def _unpacker(encoding: str) -> "zlib._Decompress | None":
+def _decompressor(encoding: str) -> "zlib._Decompress | None":
     if encoding in ("", "identity"):
         return None
     if encoding in ("gzip", "x-gzip"):
         return zlib.decompressobj(16 + zlib.MAX_WBITS)
     if encoding == "deflate":
         return zlib.decompressobj()
-    raise FetchFailed(f"the page is packed as {encoding}", reason="encoding")
+    raise FetchFailed(f"Unsupported content encoding: {encoding}", reason="encoding")
 
 
 def _media_type(header: str) -> tuple[str, str | None]:

@@ -1,8 +1,8 @@
-"""A transport that connects only to addresses that were checked, and to exactly those.
+"""An HTTP transport that connects only to checked, public IP addresses.
 
-A name is looked up once for each request; every address it has must be public, and the connection
-goes to one of these numbers, not to the name. So a name that changes its mind between the check and
-the connection (DNS rebinding) changes nothing. TLS is still checked against the name.
+A host name is resolved once per request; every resolved address must be public, and the connection
+goes to one of these addresses, not to the name. This defeats DNS rebinding, where a name resolves
+differently between the check and the connection. TLS is still verified against the name.
 """
 
 import asyncio
@@ -21,34 +21,34 @@ MAX_TRIES = 3
 
 
 class Resolver(Protocol):
-    """Looks names up."""
+    """Resolves host names."""
 
     async def resolve(self, host: str, port: int) -> list[str]:
-        """The addresses of a host, as text."""
+        """Return the IP addresses of a host."""
         ...
 
 
 class SystemResolver:
-    """The machine's own resolver."""
+    """The operating system's resolver."""
 
     async def resolve(self, host: str, port: int) -> list[str]:
-        """The addresses of a host, in the order the system prefers."""
+        """Return the IP addresses of a host, in the system's order of preference."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise FetchRefused(f"{host} cannot be looked up", reason="no_address") from error
+            raise FetchRefused(f"DNS lookup failed for {host}", reason="no_address") from error
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Checks each request's address and pins its connection.
+    """Checks the URL of each request and pins its connection.
 
     Args:
-        ports: The ports that may be asked.
-        trusted: Origins of the operator's own, such as their search engine, that are not checked.
-        pinned: Host names that lead to one `ip:port`, unchecked: for a corpus server in tests.
-        resolver: Looks names up.
+        ports: The allowed ports.
+        trusted: Origins of the operator, such as their search engine, that are not checked.
+        pinned: Host names mapped to one `ip:port`, unchecked: for a corpus server in tests.
+        resolver: Resolves host names.
     """
 
     def __init__(
@@ -63,18 +63,18 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._trusted = trusted
         self._pinned = dict(pinned or {})
         self._resolver = resolver or SystemResolver()
-        # A kept connection would serve another name of the same number, with that name's TLS
-        # unchecked; so none is kept. Proxies of the environment would undo the pinning.
+        # A kept-alive connection could be reused for another name with the same IP address, without
+        # verifying TLS for that name, so none is kept. Environment proxies would undo the pinning.
         limits = httpx.Limits(max_connections=50, max_keepalive_connections=0)
         self._inner = httpx.AsyncHTTPTransport(
             verify=_tls(), limits=limits, trust_env=False, retries=0
         )
 
     def check(self, address: str) -> httpx.URL:
-        """The address in its checked form.
+        """Check and parse a URL.
 
         Raises:
-            FetchRefused: its form or its host is not allowed.
+            FetchRefused: Its form or host is not allowed.
         """
         host = _host_of(address)
         if host in self._pinned:
@@ -93,7 +93,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         raise refusals[-1]
 
     async def aclose(self) -> None:
-        """Close what is open."""
+        """Close the connections."""
         await self._inner.aclose()
 
     async def _targets(self, url: httpx.URL) -> list[tuple[str, int]]:
@@ -112,7 +112,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """The certificates we trust, read once."""
+    """The default TLS context, loaded once."""
     return httpx.create_ssl_context(trust_env=False)
 
 

@@ -1,31 +1,34 @@
-"""From an address to a snapshot."""
-
-import asyncio
+"""Reading of web pages into snapshots."""
 
 from bathysphere.core.clock import Clock
 from bathysphere.evidence.snapshots import Snapshot, take_snapshot
 from bathysphere.tools.fetch import Fetcher, Visit
-from bathysphere.tools.readable import read_body
+from bathysphere.tools.parser_pool import shared_parsers
+from bathysphere.tools.parsing_budget import LOCAL, Requester
 
 
 class PageReader:
-    """Fetches pages and keeps what they said."""
+    """Fetches pages and takes snapshots of them."""
 
     def __init__(self, fetcher: Fetcher, clock: Clock) -> None:
         self._fetcher = fetcher
         self._clock = clock
 
-    async def read(self, address: str, *, visit: Visit | None = None) -> Snapshot:
-        """Fetch a page and take its snapshot.
+    async def read(
+        self, address: str, *, visit: Visit | None = None, requester: Requester = LOCAL
+    ) -> Snapshot:
+        """Fetch a page and take its snapshot. Parsing runs in a process that can be killed.
 
         Raises:
-            FetchRefused: an address on the way must not be fetched.
-            FetchFailed: it could not be fetched, or has no readable text.
+            FetchRefused: The URL, or a redirect's, must not be fetched.
+            FetchFailed: It could not be fetched, or has no readable text.
+            ParsingBudgetExceeded: The requester's pages took too much CPU.
         """
+        parsers = shared_parsers(self._fetcher.rules.parsing)
+        parsers.warm_up()
         got = await self._fetcher.get(address, visit=visit)
-        # Reading a page takes the processor, not the network.
-        readable = await asyncio.to_thread(
-            read_body, got.body, got.content_type, got.charset, got.final_url
+        readable = await parsers.read(
+            got.body, got.content_type, got.charset, got.final_url, requester=requester
         )
         return take_snapshot(
             got.url,

@@ -1,16 +1,22 @@
-"""The readable text of what was fetched: HTML by trafilatura, PDF by pdfium, the rest as it is."""
+"""Text extraction: HTML with trafilatura, PDF with pdfium, everything else unchanged.
+
+The input is untrusted: call this through `parser_pool`, never in a process that others need.
+"""
 
 from typing import NamedTuple
 
 from bathysphere.core.errors import missing_extra
+from bathysphere.tools.charsets import decode
 from bathysphere.tools.errors import FetchFailed
 
 MAX_PDF_PAGES = 300
+MAX_TAGS = 150_000
+"""Maximum number of tags, opening and closing; extraction takes time for each."""
 MAX_TEXT = 2_000_000
 
 
 class Readable(NamedTuple):
-    """The text of a source, what it calls itself, and the date it gives (`YYYY-MM-DD`)."""
+    """The text of a source, its title, and its publication date (`YYYY-MM-DD`)."""
 
     text: str
     title: str = ""
@@ -18,30 +24,33 @@ class Readable(NamedTuple):
 
 
 def read_body(body: bytes, content_type: str, charset: str | None, url: str) -> Readable:
-    """The readable text of a body.
+    """Extract the readable text of a response body.
 
     Raises:
-        FetchFailed: there is no text in it.
-        ConfigError: the extra `research` is not installed.
+        FetchFailed: It contains no text.
+        ConfigError: The extra `research` is not installed.
     """
     if content_type in ("text/html", "application/xhtml+xml"):
-        readable = read_html(_decoded(body, charset) if charset else body, url)
+        readable = read_html(decode(body, charset) if charset else body, url)
     elif content_type == "application/pdf":
         readable = read_pdf(body)
     else:
-        readable = Readable(_decoded(body, charset))
+        readable = Readable(decode(body, charset))
     if not readable.text.strip():
         raise FetchFailed(f"{url} has no readable text", reason="no_text")
     return readable._replace(text=readable.text[:MAX_TEXT])
 
 
 def read_html(body: bytes | str, url: str) -> Readable:
-    """The main text of a page, without its menus."""
+    """Extract the main text of a page, without its menus."""
     try:
         import trafilatura
     except ImportError as error:
         raise missing_extra("Reading HTML pages", "research") from error
 
+    tags = body.count("<") if isinstance(body, str) else body.count(b"<")
+    if tags > MAX_TAGS:
+        raise FetchFailed(f"{url} has too many elements to read: {tags:,}", reason="too_complex")
     found = trafilatura.bare_extraction(
         body, url=url, with_metadata=True, include_comments=False, deduplicate=False
     )
@@ -51,7 +60,7 @@ def read_html(body: bytes | str, url: str) -> Readable:
 
 
 def read_pdf(body: bytes) -> Readable:
-    """The text of a PDF, page after page."""
+    """Extract the text of a PDF, page by page."""
     try:
         import pypdfium2
     except ImportError as error:
@@ -60,7 +69,7 @@ def read_pdf(body: bytes) -> Readable:
     try:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
-        raise FetchFailed("this PDF cannot be opened", reason="broken_pdf") from error
+        raise FetchFailed("Cannot open the PDF", reason="broken_pdf") from error
     try:
         pages = []
         for number in range(min(len(document), MAX_PDF_PAGES)):
@@ -71,14 +80,7 @@ def read_pdf(body: bytes) -> Readable:
             page.close()
         title = document.get_metadata_dict().get("Title", "")
     except pypdfium2.PdfiumError as error:
-        raise FetchFailed("this PDF cannot be read", reason="broken_pdf") from error
+        raise FetchFailed("Cannot read the PDF", reason="broken_pdf") from error
     finally:
         document.close()
     return Readable("\n\n".join(pages), title)
-
-
-def _decoded(body: bytes, charset: str | None) -> str:
-    try:
-        return body.decode(charset or "utf-8", "replace").removeprefix("\ufeff")
-    except LookupError:
-        return body.decode("utf-8", "replace").removeprefix("\ufeff")

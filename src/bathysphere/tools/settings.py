@@ -1,5 +1,6 @@
-"""How fetching and searching are set up: read at the edge, passed down."""
+"""Settings of fetching and searching, read once and passed down."""
 
+import math
 from typing import Annotated, Any, Literal
 
 import httpx
@@ -9,13 +10,17 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from bathysphere.core.errors import ConfigError
 from bathysphere.tools.addresses import origin_of
 from bathysphere.tools.fetch import Fetcher, FetchRules
+from bathysphere.tools.parser_pool import ParseLimits
+from bathysphere.tools.parsing_budget import ParsingQuota
 from bathysphere.tools.search.contract import SearchEngine
 
+FETCH_PREFIX = "BATHYSPHERE_FETCH_"
+SEARCH_PREFIX = "BATHYSPHERE_SEARCH_"
 EngineName = Literal["duckduckgo", "google_cse", "searxng"]
 
 
 def _pairs(value: Any) -> Any:
-    """`a.example=127.0.0.1:8123,b.example=127.0.0.1:8123` as a mapping."""
+    """Parse `a.example=127.0.0.1:8123,b.example=127.0.0.1:8123` into a mapping."""
     if isinstance(value, str):
         pairs = (part.partition("=") for part in value.split(",") if part.strip())
         return {host.strip(): place.strip() for host, _, place in pairs}
@@ -23,22 +28,34 @@ def _pairs(value: Any) -> Any:
 
 
 class FetchSettings(BaseSettings):
-    """`BATHYSPHERE_FETCH_…`. `pinned_hosts` lets named hosts lead to loopback, for tests alone."""
+    """`BATHYSPHERE_FETCH_…`. `pinned_hosts` maps host names to loopback, for tests only."""
 
     model_config = SettingsConfigDict(
-        env_prefix="BATHYSPHERE_FETCH_", env_ignore_empty=True, extra="ignore", frozen=True
+        env_prefix=FETCH_PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
     )
 
     max_bytes: PositiveInt = 5_000_000
     timeout_s: PositiveFloat = 20.0
+    parse_timeout_s: PositiveFloat = 10.0
+    parse_memory_mb: PositiveInt = 1024
+    parse_cpu_per_minute: PositiveFloat = 30.0
     pinned_hosts: Annotated[dict[str, str], NoDecode, BeforeValidator(_pairs)] = Field(
         default_factory=dict
     )
 
     def rules(self) -> FetchRules:
-        """The rules these settings make."""
+        """Build the fetch rules."""
+        cpu = self.parse_cpu_per_minute
         return FetchRules(
-            max_bytes=self.max_bytes, timeout_s=self.timeout_s, pinned=self.pinned_hosts
+            max_bytes=self.max_bytes,
+            timeout_s=self.timeout_s,
+            pinned=self.pinned_hosts,
+            parsing=ParseLimits(
+                deadline_s=self.parse_timeout_s,
+                cpu_s=math.ceil(self.parse_timeout_s),
+                memory=self.parse_memory_mb << 20,
+                quota=ParsingQuota(user_cpu=cpu, tenant_cpu=2 * cpu),
+            ),
         )
 
 
@@ -46,7 +63,7 @@ class SearchSettings(BaseSettings):
     """`BATHYSPHERE_SEARCH_…`, and Google's own `GOOGLE_CSE_API_KEY` and `GOOGLE_CSE_CX`."""
 
     model_config = SettingsConfigDict(
-        env_prefix="BATHYSPHERE_SEARCH_",
+        env_prefix=SEARCH_PREFIX,
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
@@ -62,7 +79,7 @@ class SearchSettings(BaseSettings):
 
     @property
     def chosen(self) -> EngineName:
-        """The engine: the named one, else Google's where its key is set, else SearXNG, else DDG."""
+        """The configured engine, else Google if its key is set, else SearXNG, else DuckDuckGo."""
         if self.engine:
             return self.engine
         if self.google_cse_api_key and self.google_cse_cx:
@@ -71,28 +88,29 @@ class SearchSettings(BaseSettings):
 
 
 def search_engine(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:
-    """The engine that the settings name.
+    """Build the search engine that the settings select.
 
     Args:
-        settings: Which engine, and its keys.
-        fetcher: For engines of the public web; SearXNG gets one of its own that trusts its origin.
+        settings: The engine and its keys.
+        fetcher: For public engines; SearXNG gets a separate one that trusts its origin.
 
     Raises:
-        ConfigError: the named engine is not set up.
+        ConfigError: The selected engine is not configured.
     """
     if settings.chosen == "google_cse":
         from bathysphere.tools.search.google_cse import GoogleCSE
 
         if settings.google_cse_api_key is None or not settings.google_cse_cx:
             hint = "set GOOGLE_CSE_API_KEY and GOOGLE_CSE_CX"
-            raise ConfigError("Google's search has no key", hint=hint)
+            raise ConfigError("Google search is not configured", hint=hint)
         key = settings.google_cse_api_key.get_secret_value()
         return GoogleCSE(fetcher, key=key, cx=settings.google_cse_cx)
     if settings.chosen == "searxng":
         from bathysphere.tools.search.searxng import SearXNG
 
         if not settings.searxng_url:
-            raise ConfigError("SearXNG has no address", hint="set BATHYSPHERE_SEARCH_SEARXNG_URL")
+            hint = "set BATHYSPHERE_SEARCH_SEARXNG_URL"
+            raise ConfigError("SearXNG is not configured", hint=hint)
         origin = origin_of(httpx.URL(settings.searxng_url))
         rules = FetchRules(trusted=frozenset({origin}), max_redirects=0)
         return SearXNG(Fetcher(rules), base_url=settings.searxng_url)

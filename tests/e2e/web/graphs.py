@@ -55,7 +55,7 @@ def planner() -> Any:
         plan = plan_for(state.get("feedback", ""))
         value = {
             "type": "plan_approval",
-            "question": "May this plan be carried out?",
+            "question": "Start with this plan?",
             "plan": plan,
             "plan_hash": "0123456789abcdef",
             "audit_result": {"verdict": "approved", "policy_violations": [], "suggestions": []},

@@ -6,13 +6,13 @@ from functools import partial
 
 from graphs import GRAPHS
 
-from bathysphere.agents.research.reaching import Reaching
+from bathysphere.agents.research.source_access import GuardedSources
 from bathysphere.cli.main import main
 from bathysphere.engine.graphs import Graphs
-from bathysphere.server import parts
+from bathysphere.server.process import assembly as parts
 
 graphs_of = parts.graphs_of
-search_corpus = Reaching.corpus
+search_corpus = GuardedSources.corpus
 
 
 def with_test_graphs(*models, **more):
@@ -28,6 +28,6 @@ async def as_on_a_slow_day(self, query, limit):
 
 
 if __name__ == "__main__":
-    Reaching.corpus = as_on_a_slow_day
+    GuardedSources.corpus = as_on_a_slow_day
     parts.graphs_of = with_test_graphs
     sys.exit(main(["serve", *sys.argv[1:]]))

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from rigging import HERE, REDIS, WEB, environment, own_database, process, site
 
-from bathysphere.engine.database import Database, open_pool
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.server.identity.api_keys import ApiKeys, NewKey
 from bathysphere.testing import ModelServer, calls, says
 
@@ -195,7 +195,7 @@ def test_a_change_is_edited_first_and_another_is_rejected_with_a_reason(rig, sto
     assert not (rig.folder / f"acme/main{fresh}").exists()
 
 
-def test_every_view_of_the_team_s_files_is_accessible_in_every_form(rig, story):
+def test_every_view_of_the_team_files_is_accessible_in_every_form(rig, story):
     path = f"/forms-{secrets.token_hex(4)}.md"
     rig.put(f"acme/main{path}", PLAN)
     script = change(path, edit(path, "slowly", "at first light"))

@@ -27,7 +27,7 @@ def test_the_page_has_nothing_inline_and_nothing_from_elsewhere():
 @pytest.mark.node
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", ["check", "test"])
-def test_the_app_s_own_checks_pass(command):
+def test_the_web_checks_pass(command):
     done = subprocess.run(
         ["npm", "run", "--silent", "--prefix", str(ROOT / "web"), command],
         capture_output=True,

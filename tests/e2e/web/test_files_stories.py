@@ -2,6 +2,7 @@
 
 import json
 import sys
+import zipfile
 from itertools import pairwise
 
 import pytest
@@ -107,6 +108,32 @@ def test_of_the_documents_only_answers_leave_and_each_is_written_down(story):
 
 def test_a_page_of_the_web_becomes_a_source_when_the_person_says_so(story):
     story("files_page")
+
+
+def docx(path, body, padding=0):
+    """A DOCX file with nothing in it that a reader does not need; zeros pack to almost nothing."""
+    kind = "http://schemas.openxmlformats.org/"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{kind}package/2006/content-types"><Override '
+        'PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-'
+        'officedocument.wordprocessingml.document.main+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{kind}package/2006/relationships"><Relationship '
+        f'Id="a" Type="{kind}officeDocument/2006/relationships/officeDocument" '
+        'Target="word/document.xml"/></Relationships>',
+        "word/document.xml": f'<w:document xmlns:w="{kind}wordprocessingml/2006/main"><w:body><w:p>'
+        f"<w:r><w:t>{body}</w:t></w:r></w:p></w:body></w:document>{' ' * padding}",
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_a_docx_file_becomes_a_source_and_one_that_unpacks_without_end_is_refused(story, tmp_path):
+    real = docx(tmp_path / "real.docx", "The reef is old.")
+    bomb = docx(tmp_path / "bomb.docx", "x", padding=120_000_000)
+    assert bomb.stat().st_size < 200_000
+    story("files_docx", None, str(real), str(bomb))
 
 
 def test_the_nearest_eight_are_those_of_python_with_the_same_weights(story, tmp_path):

@@ -1,5 +1,7 @@
 """The user stories, each in a page of its own; what leaves the origin fails any of them."""
 
+import json
+
 import pytest
 
 from bathysphere.testing import calls, refuses, says, slowly, together
@@ -99,6 +101,38 @@ def test_a_long_answer_with_many_calls_never_blocks_the_page(story):
 def test_every_view_is_accessible_in_every_form_and_by_keys(story):
     plan = calls("write_todos", todos=[{"content": "Look", "status": "completed"}])
     story("everywhere", [plan, says("Here is the reef.")])
+
+
+def test_quick_switches_and_refusals_leave_one_stream_and_lose_nothing(story):
+    work = says(json.dumps({"move": "work", "why": "They ask for a change."}))
+    script = [
+        says("Thirty metres."),
+        says("The Mariana trench."),
+        says("It is the Challenger Deep."),
+        work,
+        calls("list_user_files"),
+        says("You have none yet."),
+    ]
+    figures = story("steady", script)
+    assert figures["streams"] == 1, figures
+    assert figures["answers_in_10_s"] <= 11, figures
+
+
+def test_the_composer_answers_a_question_and_sets_requests_aside_only_when_meant(story):
+    writes = [calls("write_file", file_path=f"/{n}.md", content=n) for n in ("a", "b")]
+    edits = [edit(f"/{n}.md", n, n * 2) for n in ("a", "b")]
+    script = [
+        calls("ask_user", question="Which city do you mean?"),
+        says("Ghent has three towers."),
+        together(*writes),
+        together(*edits),
+        says("As you like."),
+    ]
+    story("questions", script)
+
+
+def test_an_address_of_nobody_is_not_found_and_its_id_is_never_used(story):
+    story("not_found", [says("Here I am.")])
 
 
 def test_the_app_opens_without_a_network(story):

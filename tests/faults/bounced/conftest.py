@@ -1,4 +1,4 @@
-"""A server behind PgBouncer for the clients' suite."""
+"""Fixture: a server behind PgBouncer for the client conformance suite."""
 
 import os
 import shutil

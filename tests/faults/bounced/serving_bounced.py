@@ -1,7 +1,7 @@
 """The conformance suite's server behind PgBouncer: `python serving_bounced.py URL REDIS|- DIRECT`.
 
-`URL` goes through PgBouncer in transaction mode, `DIRECT` reaches PostgreSQL itself. The two
-settings are what `docs/engine.md` tells an operator to set, and nothing else is different.
+`URL` goes through PgBouncer in transaction mode, `DIRECT` reaches PostgreSQL itself. Only the two
+settings that `docs/engine.md` documents for this are different.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "conformance"))
 
 import serving
 
-from bathysphere.engine.database import Database
+from bathysphere.engine.database.pool import Database
 
 if __name__ == "__main__":
     url, redis, direct = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""The Python client's conformance suite, all of it, behind PgBouncer in transaction mode."""
+"""The full conformance suite of the Python client, behind PgBouncer in transaction mode."""
 
 import sys
 from pathlib import Path

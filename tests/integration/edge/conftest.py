@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from bathysphere.engine.database import Database, Pool, open_pool
-from bathysphere.server.databases import bring_to_shape
+from bathysphere.engine.database.pool import Database, Pool, open_pool
+from bathysphere.server.process.database import migrate_database
 
 SERVER = "postgresql://root@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379/0"
@@ -42,7 +42,7 @@ def edge_database() -> Iterator[Database]:
         connection.execute(f"CREATE DATABASE {name}")
     database = Database(url=f"{SERVER}/{name}")
     try:
-        asyncio.run(bring_to_shape(database))
+        asyncio.run(migrate_database(database))
         yield database
     finally:
         with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
@@ -90,7 +90,7 @@ class Command:
         raise AssertionError(f"no line with {containing!r}: {''.join(self.errors)[-3000:]}")
 
     def url(self) -> str:
-        return next(w for w in self.line("answers at").split() if w.startswith("http"))
+        return next(w for w in self.line("in your browser").split() if w.startswith("http"))
 
     def send(self, which: signal.Signals) -> None:
         """To the whole group, as a terminal does."""

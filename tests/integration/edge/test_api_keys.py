@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from starlette.requests import HTTPConnection
 
 from bathysphere.core.clock import SystemClock
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
 from bathysphere.server.identity import Unauthenticated
 from bathysphere.server.identity.api_keys import ApiKeys, KeyNotFound
 from bathysphere.server.identity.choose import identify_by
-from bathysphere.server.settings import ServerSettings
+from bathysphere.server.process.settings import ServerSettings
 
 pytestmark = pytest.mark.services
 ADA = Owner(tenant="acme", user="ada")
@@ -31,6 +31,33 @@ def keys(pool) -> ApiKeys:
 async def test_a_key_stands_for_its_owner(keys):
     made = await keys.create(ADA)
     assert await keys.owner_of(made.secret) == ADA
+
+
+async def test_a_key_says_whether_it_is_live_expired_or_revoked(keys):
+    now = SystemClock().now()
+    live = (await keys.create(ADA, expires_at=now + timedelta(days=1))).key
+    expired = (await keys.create(ADA, expires_at=now - timedelta(seconds=1))).key
+    revoked = (await keys.create(ADA, expires_at=now - timedelta(days=1))).key
+    await keys.revoke(revoked.key_id)
+    states = {key.key_id: key.state(now) for key in await keys.all()}
+    assert [states[key.key_id] for key in (live, expired, revoked)] == [
+        "live",
+        "expired",
+        "revoked",
+    ]
+
+
+async def test_a_wrong_key_is_told_from_what_is_no_key_at_all(keys):
+    made = await keys.create(ADA)
+    for wrong in (f"bsk_{'0' * 12}_{'A' * 43}", made.secret[:-1], f"{made.secret[:-1]}_"):
+        with pytest.raises(Unauthenticated) as refusal:
+            await keys.owner_of(wrong)
+        assert refusal.value.message == "Unknown API key"
+        assert "starts with" not in str(refusal.value.hint)
+    with pytest.raises(Unauthenticated) as refusal:
+        await keys.owner_of("hello")
+    assert refusal.value.message == "Not an API key"
+    assert refusal.value.hint == "keys start with bsk_"
 
 
 async def test_only_a_digest_is_kept(keys, pool):
@@ -141,7 +168,7 @@ async def test_keys_and_tokens_stand_beside_each_other(keys, pool):
     )
     identify = identify_by(settings, pool=pool, http=None, clock=SystemClock())
     assert await identify(connection(("authorization", f"Bearer {made.secret}"))) == ADA
-    with pytest.raises(Unauthenticated, match="not a token"):
+    with pytest.raises(Unauthenticated, match="Not a valid token"):
         await identify(connection(("authorization", "Bearer something.else")))
 
 
@@ -149,7 +176,7 @@ async def test_keys_and_tokens_stand_beside_each_other(keys, pool):
 def test_no_text_is_a_key_by_chance(edge_database, text):
     import asyncio
 
-    from bathysphere.engine.database import open_pool
+    from bathysphere.engine.database.pool import open_pool
 
     async def check() -> None:
         async with open_pool(edge_database) as pool:

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bathysphere.core.clock import SystemClock
-from bathysphere.server.asgi.buckets import Rate, RedisBuckets
+from bathysphere.server.asgi.token_bucket import Rate, RedisBuckets
 
 pytestmark = pytest.mark.services
 REDIS = "redis://127.0.0.1:6379/0"
@@ -37,6 +37,17 @@ async def test_a_bucket_fills_up_again():
         assert 0 < wait <= 0.05
         await asyncio.sleep(wait + 0.02)
         assert await buckets.take(key) == 0
+
+
+async def test_several_are_taken_together_and_one_can_be_given_back():
+    key = secrets.token_hex(8)
+    async with Redis.from_url(REDIS) as redis:
+        buckets = RedisBuckets(redis, Rate(per_second=0.1, burst=4), clock=SystemClock())
+        assert await buckets.take(key, 3) == 0
+        assert await buckets.take(key, 2) > 0
+        await buckets.give_back(key)
+        assert await buckets.take(key, 2) == 0
+        assert await buckets.take(key, 100) > 30
 
 
 async def test_without_redis_a_process_counts_for_itself():

@@ -8,8 +8,7 @@ import yaml
 from psycopg.types.json import Jsonb
 from redis.asyncio import Redis
 
-from bathysphere.core.clock import SystemClock
-from bathysphere.engine.database import Database, open_pool
+from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.measured import MeasuredQueue
 from bathysphere.server.observability.metrics import Metrics
@@ -48,7 +47,7 @@ async def test_the_autoscaler_counts_the_runs_that_are_not_over(pool, three_runs
 
 async def test_the_metrics_show_the_queue(pool, three_runs):
     metrics = Metrics()
-    await metrics.look_at_queue(pool)
+    await metrics.update_queue(pool)
     text = metrics.render().decode()
     assert 'bathysphere_runs{status="pending"} 2.0' in text
     assert 'bathysphere_runs{status="running"} 1.0' in text
@@ -59,8 +58,8 @@ async def test_the_metrics_show_the_queue(pool, three_runs):
 async def test_a_healthy_process_is_ready_until_it_leaves(pool):
     health = Health(pool)
     assert set((await health.check()).values()) == {"ok"}
-    health.leave()
-    assert (await health.check())["process"] == "leaving"
+    health.begin_shutdown()
+    assert (await health.check())["process"] == "shutting down"
 
 
 async def test_a_database_that_lacks_a_migration_is_not_ready(pool):
@@ -77,17 +76,16 @@ async def test_a_database_that_lacks_a_migration_is_not_ready(pool):
 
 async def test_services_that_are_away_are_named_and_nothing_hangs(edge_database: Database):
     async with open_pool(edge_database) as pool, Redis.from_url("redis://127.0.0.1:1/0") as redis:
-        assert (await Health(pool, redis).check())["redis"] == "away"
+        assert (await Health(pool, redis).check())["redis"] == "unavailable"
     metrics = Metrics()
-    await metrics.look_at_queue(pool)  # closed by now
+    await metrics.update_queue(pool)  # closed by now
     assert "NaN" in metrics.render().decode()
-    assert (await Health(pool).check())["database"] == "away"
+    assert (await Health(pool).check())["database"] == "unavailable"
 
 
 async def test_a_run_taken_back_from_a_dead_worker_is_counted(pool, edge_database: Database):
     metrics = Metrics()
-    queue = MeasuredQueue(pool, database=edge_database, clock=SystemClock())
-    queue.metrics = metrics
+    queue = MeasuredQueue(pool, database=edge_database, metrics=metrics)
     run = uuid4()
     async with pool.connection() as connection:
         await connection.execute("TRUNCATE procrastinate_jobs CASCADE")
@@ -96,9 +94,30 @@ async def test_a_run_taken_back_from_a_dead_worker_is_counted(pool, edge_databas
             " VALUES ('runs', 'run', 'a', 'doing', %s)",
             (Jsonb({"run_id": str(run)}),),
         )
-    assert await queue.reap(5) == [run]
+    assert await queue.requeue_stalled(5) == [run]
     assert metrics.registry.get_sample_value("bathysphere_takeovers_total") == 1
-    assert await queue.reap(5) == []
+    assert await queue.requeue_stalled(5) == []
     assert metrics.registry.get_sample_value("bathysphere_takeovers_total") == 1
     async with pool.connection() as connection:
         await connection.execute("TRUNCATE procrastinate_jobs CASCADE")
+
+
+async def test_adopted_and_taken_back_runs_and_waits_for_connections_are_counted(
+    edge_database, three_runs
+):
+    metrics = Metrics()
+    async with open_pool(edge_database) as pool:
+        queue = MeasuredQueue(pool, database=edge_database, metrics=metrics)
+        await queue.open()
+        async with pool.connection() as connection:
+            await connection.execute("DELETE FROM procrastinate_jobs")
+        adopted = await queue.requeue_orphans()
+        jobs = queue.app.job_manager
+        worker_id = await jobs.register_worker()
+        await jobs.fetch_job(["runs"], worker_id)
+        await queue.requeue_missing(worker_id, await queue.find_missing(worker_id, []))
+        metrics.update_pool(pool)
+    value = metrics.registry.get_sample_value
+    assert value("bathysphere_adoptions_total") == len(adopted) > 0
+    assert value("bathysphere_taken_back_total") == 1
+    assert value("bathysphere_pool_waits") is not None

@@ -66,7 +66,7 @@ def above(span, by_id) -> list:
     return found
 
 
-async def test_a_run_s_spans_hang_below_the_request_that_asked_for_it(
+async def test_a_run_spans_hang_below_the_request_that_asked_for_it(
     command, edge_database, collector
 ):
     services = ("--database-url", edge_database.url, "--redis-url", REDIS)

@@ -1,4 +1,4 @@
-"""A database for the session, a rig with an in-memory event log for each test."""
+"""Fixtures: one database per session, one rig with an in-memory event log per test."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "faults"))
 
 from engine_rig import Rig, clean, open_rig, own_database
 
-from bathysphere.engine.database import Database
+from bathysphere.engine.database.pool import Database
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Answers are checked before they are saved, kept until all have come, and used once."""
+"""Answers are validated before they are saved, kept until all have arrived, and used once."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -6,15 +6,15 @@ from uuid import UUID, uuid4
 import pytest
 from engine_rig import ALICE, BOB, Rig
 
-from bathysphere.engine.answers import Answers
 from bathysphere.engine.errors import AnswerRefused, QuestionNotFound, ThreadNotFound
+from bathysphere.engine.runs.answers import Answers
 
 pytestmark = pytest.mark.services
 
 
 @pytest.fixture
 def answers(rig: Rig) -> Answers:
-    return Answers(rig.pool, runs=rig.runs, graphs=rig.graphs)
+    return rig.answers
 
 
 async def asked(rig: Rig, answers: Answers) -> tuple[UUID, str, str]:
@@ -46,7 +46,7 @@ async def test_answers_in_parts_go_on_together_and_run_each_question_once_more(r
 async def test_an_answer_that_does_not_fit_is_refused_and_can_be_given_again(rig, answers):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
-        with pytest.raises(AnswerRefused, match="does not fit"):
+        with pytest.raises(AnswerRefused, match="Invalid answer"):
             await give(answers, thread, {what: "hello", which: {"pick": "up"}})
         assert await answers.kept(thread, owner=ALICE) == {}  # all or nothing
         given = await give(answers, thread, {what: "hello", which: {"pick": "right"}})
@@ -72,9 +72,9 @@ async def test_an_answer_to_a_question_that_is_gone_is_refused(rig, answers):
         thread, which, _ = await asked(rig, answers)
         newer = await rig.start(thread, "parallel", input={"items": ["never mind"]})
         await rig.ended(newer)
-        with pytest.raises(AnswerRefused, match="no question"):
+        with pytest.raises(AnswerRefused, match="No pending question"):
             await give(answers, thread, {which: {"pick": "left"}})
-        with pytest.raises(AnswerRefused, match="no question"):
+        with pytest.raises(AnswerRefused, match="No pending question"):
             await give(answers, thread, {"0" * 32: "hello"})
 
 
@@ -129,7 +129,7 @@ async def test_a_question_is_closed_once_a_message_is_on_its_way(rig, answers):
         thread, _, what = await asked(rig, answers)
     message = await rig.start(thread, "parallel", input={"items": ["never mind"]})
     assert (await rig.attempts.open(message.run_id)).status == "running"
-    with pytest.raises(QuestionNotFound, match="no longer open"):
+    with pytest.raises(QuestionNotFound, match="superseded"):
         await give(answers, thread, {what: "hello"})
 
 
@@ -147,7 +147,7 @@ async def test_a_run_that_is_stopped_before_it_began_gives_its_questions_back(ri
 
 
 @pytest.mark.parametrize("strategy", ["interrupt", "rollback"])
-async def test_a_message_that_takes_a_run_s_place_takes_its_answers_along(rig, answers, strategy):
+async def test_a_message_that_replaces_a_run_takes_its_answers_along(rig, answers, strategy):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
     await give(answers, thread, {which: {"pick": "left"}, what: "hello"})

@@ -10,9 +10,9 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from bathysphere.core.effects import Done, EffectKey, Fresh, Unknown
-from bathysphere.engine.effects import PostgresEffectLog
+from bathysphere.engine.attempt_services.effects import PostgresEffectLog
+from bathysphere.engine.checkpoints.fenced_saver import FencedSaver
 from bathysphere.engine.errors import Superseded
-from bathysphere.engine.fence import FencedSaver
 from bathysphere.engine.records import Run
 
 pytestmark = pytest.mark.services
@@ -68,7 +68,7 @@ async def test_a_superseded_attempt_can_neither_save_a_checkpoint_nor_writes(rig
     with pytest.raises(Superseded):
         await rig.attempts.finish(first, "success")
     with pytest.raises(Superseded):
-        await rig.attempts.hand_on(first, is_strike=True)
+        await rig.attempts.requeue(first, is_strike=True)
     found = await AsyncPostgresSaver(rig.pool).aget_tuple(place(first))
     assert (found.config, found.pending_writes) == (where, [])
     await put(rig, second, ["second"])
@@ -84,7 +84,7 @@ async def test_nobody_writes_to_a_run_that_is_over(rig: Rig):
 async def test_a_takeover_waits_for_the_write_in_flight(rig: Rig):
     run = await attempt(rig, await rig.start(uuid4(), "steps", input={}))
     async with rig.pool.connection() as connection, connection.transaction():
-        # What a write holds while it runs.
+        # The lock that a write holds while it runs.
         await connection.execute(
             "SELECT 1 FROM engine.runs WHERE run_id = %s AND token = %s FOR SHARE",
             (run.run_id, run.token),
@@ -139,7 +139,7 @@ async def test_a_superseded_attempt_may_not_begin_an_effect(rig: Rig):
     second = await attempt(rig, first)
     with pytest.raises(Superseded):
         await effects(rig, first).begin(EffectKey(namespace="", task="t2", call="call_2"))
-    # But it did what it began, and says so: whoever has the run now must know.
+    # But it finished what it began and records it: the current attempt must know.
     await effects(rig, first).finish(KEY, "done")
     assert await effects(rig, second).begin(KEY) == Done("done")
 

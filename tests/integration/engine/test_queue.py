@@ -6,7 +6,7 @@ import pytest
 from engine_rig import Rig
 from procrastinate.jobs import Job, Status
 
-from bathysphere.engine.queue import QUEUE
+from bathysphere.engine.runs.queue import QUEUE
 
 pytestmark = pytest.mark.services
 
@@ -19,7 +19,7 @@ async def fetched(rig: Rig) -> Job:
 
 
 async def silence(rig: Rig, job: Job) -> None:
-    """The job's worker has not been heard of for a minute."""
+    """Make the job's worker silent for a minute."""
     async with rig.pool.connection() as connection:
         await connection.execute(
             "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 minute'"
@@ -39,17 +39,17 @@ async def statuses(rig: Rig) -> list[tuple[str, int | None]]:
 async def test_a_silent_workers_job_is_queued_again_once(rig: Rig):
     run = await rig.start(uuid4(), "steps", input={})
     first = await fetched(rig)
-    assert await rig.queue.reap(5) == []
+    assert await rig.queue.requeue_stalled(5) == []
     await silence(rig, first)
-    assert await rig.queue.reap(5) == [run.run_id]
-    assert await rig.queue.reap(5) == []
+    assert await rig.queue.requeue_stalled(5) == [run.run_id]
+    assert await rig.queue.requeue_stalled(5) == []
 
 
 async def test_a_worker_that_lost_its_job_can_neither_finish_nor_retry_it(rig: Rig):
     await rig.start(uuid4(), "steps", input={})
     first = await fetched(rig)
     await silence(rig, first)
-    await rig.queue.reap(5)
+    await rig.queue.requeue_stalled(5)
     second = await fetched(rig)
     jobs = rig.queue.app.job_manager
     await jobs.finish_job(first, Status.SUCCEEDED, delete_job=True)
@@ -63,7 +63,7 @@ async def test_an_earlier_try_of_the_same_worker_cannot_finish_the_job_either(ri
     await rig.start(uuid4(), "steps", input={})
     first = await fetched(rig)
     await silence(rig, first)
-    await rig.queue.reap(5)
+    await rig.queue.requeue_stalled(5)
     jobs = rig.queue.app.job_manager
     second = await jobs.fetch_job([QUEUE], first.worker_id)
     await jobs.finish_job(first, Status.SUCCEEDED, delete_job=True)

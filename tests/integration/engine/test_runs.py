@@ -1,18 +1,20 @@
-"""Runs as those who ask for them see them."""
+"""Creating, looking up and cancelling runs."""
 
 import asyncio
+import time
 from uuid import uuid4
 
 import pytest
 from engine_rig import ALICE, BOB, Rig
 
+from bathysphere.core.identity import Owner
 from bathysphere.engine.errors import RunIdTaken, RunNotFound, ThreadBusy, ThreadNotFound
-from bathysphere.engine.records import Owner, Strategy, Work
-from bathysphere.engine.runs import NewRun
-from bathysphere.engine.worker import Pace
+from bathysphere.engine.records import Strategy, Work
+from bathysphere.engine.runs.service import NewRun
+from bathysphere.engine.runs.worker import WorkerOptions
 
 pytestmark = pytest.mark.services
-ONE_AT_A_TIME = Pace(concurrency=1, poll_seconds=0.5, beat_seconds=0.5)
+ONE_AT_A_TIME = WorkerOptions(concurrency=1, poll_seconds=0.5, beat_seconds=0.5)
 
 
 def steps(name: str, count: int = 2, delay: float = 0.0) -> dict:
@@ -145,7 +147,7 @@ async def test_asking_twice_with_one_run_id_makes_one_run(rig: Rig):
     again = await rig.runs.create(new, owner=ALICE)
     assert (first.is_new, again.is_new) == (True, False)
     assert again.run.run_id == first.run.run_id
-    assert len(await rig.runs.of_thread(new.thread_id, owner=ALICE)) == 1
+    assert len(await rig.runs.list_of_thread(new.thread_id, owner=ALICE)) == 1
 
 
 async def test_what_is_not_yours_does_not_exist(rig: Rig):
@@ -156,7 +158,7 @@ async def test_what_is_not_yours_does_not_exist(rig: Rig):
         await rig.runs.get(run.run_id, owner=BOB)
     with pytest.raises(RunNotFound):
         await rig.runs.cancel(run.run_id, owner=BOB)
-    assert await rig.runs.of_thread(thread, owner=BOB) == []
+    assert await rig.runs.list_of_thread(thread, owner=BOB) == []
     same_tenant = Owner(tenant=ALICE.tenant, user="carol@a")
     with pytest.raises(RunNotFound):
         await rig.runs.get(run.run_id, owner=same_tenant)
@@ -167,7 +169,7 @@ async def test_what_is_not_yours_does_not_exist(rig: Rig):
 async def test_one_tenants_backlog_does_not_hold_up_another(rig: Rig):
     for n in range(500):
         await rig.start(uuid4(), "steps", **steps(f"a{n}", 1, 0.0))
-    async with rig.working(pace=ONE_AT_A_TIME):
+    async with rig.working(options=ONE_AT_A_TIME):
         await asyncio.sleep(0.3)
         run = await rig.start(uuid4(), "steps", owner=BOB, **steps("b", 1, 0.0))
         waited = await rig.ended(run)
@@ -184,9 +186,14 @@ async def test_one_tenants_backlog_does_not_hold_up_another(rig: Rig):
 
 
 async def test_the_next_run_of_a_thread_starts_without_waiting_for_a_poll(rig: Rig):
-    slow_poll = Pace(concurrency=4, poll_seconds=30, beat_seconds=0.5)
-    async with rig.working(pace=slow_poll):
+    slow_poll = WorkerOptions(concurrency=4, poll_seconds=30, beat_seconds=0.5)
+    async with rig.working(options=slow_poll):
         await rig.ended(await rig.start(uuid4(), "steps", **steps("warm")))
-        runs = await ten_at_once(rig, uuid4(), "enqueue")
-        for run in runs:
-            await rig.ended(run, seconds=10)
+        began = time.monotonic()
+        runs = await ten_at_once(rig, thread := uuid4(), "enqueue")
+        ended = [await rig.ended(run, seconds=25) for run in runs]
+        took = time.monotonic() - began
+    assert took < slow_poll.poll_seconds, "a run waited for a poll"
+    assert {run.status for run in ended} == {"success"}
+    in_order = [run.work.input["name"] for run in sorted(ended, key=lambda run: run.seq)]
+    assert await rig.items(thread) == [item for name in in_order for item in trace(name, 3)]

@@ -1,16 +1,101 @@
-"""The database gets its shape once, whoever asks."""
+"""The database is migrated once, by whichever process is first."""
 
 import asyncio
 import secrets
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
 
 import psycopg
 import pytest
 from engine_rig import SERVER
+from procrastinate import App, PsycopgConnector
+from procrastinate.schema import SchemaManager
+from procrastinate.worker import Worker as QueueWorker
 
-from bathysphere.engine.database import Database
-from bathysphere.engine.schema import migrate
+from bathysphere.engine.database.pool import Database
+from bathysphere.engine.database.schema import migrate, migration_scripts, queue_scripts
 
 pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def empty() -> Iterator[Database]:
+    name = f"engine_test_{secrets.token_hex(6)}"
+    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    try:
+        yield Database(url=f"{SERVER}/{name}")
+    finally:
+        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def test_a_newer_procrastinate_has_its_migrations_applied_and_each_once(
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    await migrate(empty)
+    for name, script in queue_scripts().items():
+        (tmp_path / name.removeprefix("procrastinate/")).write_text(script)
+    newer = "ALTER TABLE procrastinate_jobs ADD COLUMN newer int"
+    (tmp_path / "99.00.00_01_pre_newer.sql").write_text(newer)
+    monkeypatch.setattr(SchemaManager, "get_migrations_path", staticmethod(lambda: str(tmp_path)))
+    for _ in range(2):
+        await migrate(empty)
+    with psycopg.connect(empty.url) as connection:
+        assert connection.execute("SELECT newer FROM procrastinate_jobs").fetchall() == []
+
+
+async def test_a_database_that_applied_a_migration_under_its_old_number_is_right(empty: Database):
+    """The migration for temporary threads was also numbered 0006, like the claims."""
+    await migrate(empty)
+    old = "0006_temporary_threads.sql"
+    with psycopg.connect(empty.url, autocommit=True) as connection:
+        connection.execute(
+            "UPDATE engine.migrations SET name = %s WHERE name = '0007_temporary_threads.sql'",
+            (old,),
+        )
+    assert await migrate(empty) == ["0007_temporary_threads.sql"]
+    assert await migrate(empty) == []
+    with psycopg.connect(empty.url) as connection:
+        names = {row[0] for row in connection.execute("SELECT name FROM engine.migrations")}
+        indexes = connection.execute(
+            "SELECT count(*) FROM pg_indexes WHERE indexname = 'runs_that_delete_their_thread'"
+        ).fetchone()
+    # A process of the older version looks for the old name and remains ready.
+    assert names >= {old, *migration_scripts()}
+    assert indexes == (1,)
+
+
+COLUMNS = {
+    "procrastinate_jobs": "id queue_name task_name priority lock args status scheduled_at attempts"
+    " abort_requested worker_id",
+    "procrastinate_workers": "id last_heartbeat",
+}
+JOB_TO_DEFER = "queue_name task_name priority lock queueing_lock args scheduled_at"
+FUNCTIONS = {"procrastinate_defer_jobs_v1", "procrastinate_update_heartbeat_v1"}
+
+
+async def test_what_we_use_of_procrastinates_schema_and_worker_is_there(empty: Database):
+    """They are not its public interface: a new version must be checked before it is pinned."""
+    await migrate(empty)
+    with psycopg.connect(empty.url) as connection:
+        for table, columns in {**COLUMNS, "procrastinate_job_to_defer_v1": JOB_TO_DEFER}.items():
+            rows = connection.execute(
+                "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0"
+                " ORDER BY attnum",
+                (table,),
+            ).fetchall()
+            found = [row[0] for row in rows]
+            assert set(columns.split()) <= set(found)
+            if table == "procrastinate_job_to_defer_v1":
+                assert found == columns.split()
+        rows = connection.execute("SELECT proname FROM pg_proc").fetchall()
+        assert {row[0] for row in rows} >= FUNCTIONS
+    worker = QueueWorker(app=App(connector=PsycopgConnector()))
+    assert worker._running_jobs == {}
+    assert {"worker_id"} <= vars(worker).keys()
+    assert version("procrastinate") == "3.10.0"
 
 
 async def test_several_processes_migrate_at_once_and_one_does_the_work():

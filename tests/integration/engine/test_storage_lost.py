@@ -1,27 +1,36 @@
-"""PostgreSQL goes away under a subagent: the attempt ends and is tried again; no model reads it."""
+"""PostgreSQL is lost during a subagent: the attempt ends and is retried; no model sees it."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from engine_rig import ALICE, Rig
 from langgraph.checkpoint.base import empty_checkpoint
 from psycopg import OperationalError
 from psycopg_pool import AsyncConnectionPool
 
+from bathysphere.backends.object_store.changes import Change
 from bathysphere.core.effects import EffectKey
 from bathysphere.core.errors import StorageLost
-from bathysphere.engine import fence
-from bathysphere.engine.effects import PostgresEffectLog
-from bathysphere.engine.fence import FencedSaver
-from bathysphere.engine.purse import FencedPurse
+from bathysphere.engine.attempt_services.effects import PostgresEffectLog
+from bathysphere.engine.attempt_services.file_changes import RunChangeLog
+from bathysphere.engine.attempt_services.owned_store import OwnedStore
+from bathysphere.engine.attempt_services.purse import FencedPurse
+from bathysphere.engine.checkpoints import fenced_saver as fence
+from bathysphere.engine.checkpoints.fenced_saver import FencedSaver
+from bathysphere.engine.errors import Superseded
+from bathysphere.engine.records import Run, Work
 from bathysphere.middleware.failures import describe_failure
+from bathysphere.models.failures import is_transient
+from bathysphere.server.process.services import open_store
 
 pytestmark = pytest.mark.timeout(30)
 PLACE = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "c"}}
 
 
 class NoPool(AsyncConnectionPool):
-    """A pool whose server is gone."""
+    """A pool whose server is unavailable."""
 
     def __init__(self) -> None:
         super().__init__("", open=False)
@@ -31,7 +40,7 @@ class NoPool(AsyncConnectionPool):
 
 
 class NoLedger:
-    """A purse whose ledger is gone."""
+    """A purse whose ledger is unavailable."""
 
     def __getattr__(self, _name: str) -> Any:
         async def lost(*_: Any) -> None:
@@ -64,6 +73,82 @@ async def test_effects_that_cannot_be_written_down_end_the_attempt():
         await effects.begin(key)
     with pytest.raises(StorageLost):
         await effects.finish(key, "sent")
+
+
+def some_run() -> Run:
+    now = datetime(2026, 11, 15, tzinfo=UTC)
+    return Run(
+        run_id=uuid4(),
+        thread_id=uuid4(),
+        owner=ALICE,
+        graph="g",
+        work=Work(),
+        status="running",
+        cancel=None,
+        attempt=1,
+        strikes=1,
+        losses=0,
+        token=1,
+        seq=1,
+        tag=0,
+        job_id=None,
+        error=None,
+        created_at=now,
+        started_at=now,
+        finished_at=None,
+    )
+
+
+CHANGE = Change(
+    workspace="main",
+    path="/a",
+    action="write",
+    approver="ada",
+    call="c",
+    before_version="0",
+    before=None,
+)
+
+
+async def test_a_change_of_a_file_that_cannot_be_written_down_ends_the_attempt():
+    """As a tool result, the change would be in the bucket but not be listed."""
+    pool: Any = NoPool()
+    log = RunChangeLog(pool, some_run())
+    with pytest.raises(StorageLost):
+        await log.begin(CHANGE)
+    with pytest.raises(StorageLost):
+        await log.finish("c", after_version="1")
+    with pytest.raises(StorageLost):
+        await log.drop("c")
+
+
+async def test_items_that_cannot_be_reached_end_the_attempt():
+    pool: Any = NoPool()
+    store = OwnedStore(open_store(pool), ALICE)
+    with pytest.raises(StorageLost):
+        await store.aget(("notes",), "a")
+    with pytest.raises(StorageLost):
+        await store.aput(("notes",), "a", {"text": "b"})
+
+
+def test_a_lost_database_may_be_tried_again_by_whoever_retries_nodes():
+    assert is_transient(StorageLost("gone"))
+
+
+@pytest.mark.services
+async def test_an_attempt_that_was_taken_over_may_not_begin_a_change(rig: Rig):
+    run = await rig.start(uuid4(), "steps", input={})
+    first = await rig.attempts.open(run.run_id)
+    second = await rig.attempts.open(run.run_id)
+    with pytest.raises(Superseded):
+        await RunChangeLog(rig.pool, first).begin(CHANGE)
+    log = RunChangeLog(rig.pool, second)
+    for _ in range(2):
+        await log.begin(CHANGE)
+    await RunChangeLog(rig.pool, first).finish("c", after_version="1")  # it did happen
+    await log.begin(CHANGE)
+    (change,) = await rig.services.changes.of(ALICE, "main")
+    assert (change.path, change.after_version) == ("/a", "1")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Threads belong to somebody, and what is not yours does not exist."""
+"""Threads are visible only to their owner."""
 
 import asyncio
 from uuid import uuid4
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture
 def threads(rig: Rig) -> Threads:
-    return Threads(rig.pool, rig.log)
+    return rig.threads
 
 
 async def test_a_thread_is_found_by_its_owner_only(threads: Threads):
@@ -42,6 +42,14 @@ async def test_metadata_is_merged(threads: Threads):
     thread = await threads.create(uuid4(), owner=ALICE, metadata={"a": 1, "b": 1})
     changed = await threads.update(thread.thread_id, owner=ALICE, metadata={"b": 2})
     assert changed.metadata == {"a": 1, "b": 2}
+
+
+async def test_a_renamed_thread_keeps_its_place_in_the_list(threads: Threads):
+    old = await threads.create(uuid4(), owner=ALICE, metadata={"title": "Old"})
+    new = await threads.create(uuid4(), owner=ALICE, metadata={"title": "New"})
+    renamed = await threads.update(old.thread_id, owner=ALICE, metadata={"title": "Renamed"})
+    assert renamed.updated_at == old.updated_at
+    assert await threads.search(owner=ALICE) == [new, renamed]
 
 
 async def test_a_thread_shows_what_its_runs_do(rig: Rig, threads: Threads):
@@ -80,11 +88,11 @@ async def test_a_deleted_thread_leaves_nothing(rig: Rig, threads: Threads):
 async def test_a_held_thread_lets_no_run_in(rig: Rig, threads: Threads):
     thread = uuid4()
     await threads.create(thread, owner=ALICE)
-    async with threads.hold(thread, owner=ALICE):
+    async with threads.lock_idle(thread, owner=ALICE):
         starting = asyncio.create_task(rig.start(thread, "steps", input={"name": "a", "steps": 1}))
         await asyncio.sleep(0.2)
         assert not starting.done()
     assert (await starting).status == "pending"
     with pytest.raises(ThreadBusy):
-        async with threads.hold(thread, owner=ALICE):
+        async with threads.lock_idle(thread, owner=ALICE):
             pass

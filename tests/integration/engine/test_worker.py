@@ -1,12 +1,16 @@
-"""A worker takes runs to an end that can be read."""
+"""A worker brings every run to a readable end."""
 
+import asyncio
+import itertools
+import re
 from uuid import uuid4
 
 import pytest
 from engine_rig import ALICE, BOB, Rig
 
-from bathysphere.engine.execution import Limits
-from bathysphere.engine.records import Work
+from bathysphere.engine.records import Run, Work
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.probation import Probation
 
 pytestmark = pytest.mark.services
 
@@ -57,7 +61,7 @@ async def test_trying_again_has_an_end_that_can_be_read(rig: Rig):
     assert ended.status == "error"
     assert ended.error == {
         "code": "upstream_error",
-        "message": "the model is away",
+        "message": "The model is unavailable",
         "hint": None,
     }
     assert await rig.journal(thread) == ["tried"] * 3
@@ -69,18 +73,99 @@ async def test_a_bug_is_not_tried_again(rig: Rig):
         run = await rig.start(thread := uuid4(), "failing", input={"name": "bug", "steps": 0})
         ended = await rig.ended(run)
     assert ended.status == "error"
-    assert ended.error["message"] == "ValueError: a bug in a tool"
+    assert ended.error["code"] == "run_failed"
     assert await rig.journal(thread) == ["tried"]
+
+
+async def test_the_text_of_an_unknown_error_is_in_the_log_and_not_in_the_answer(rig: Rig, caplog):
+    async with rig.working():
+        run = await rig.start(uuid4(), "failing", input={"name": "bug", "steps": 0})
+        ended = await rig.ended(run)
+    message = ended.error["message"]
+    found = re.fullmatch(
+        r"The run failed because of an internal error \(reference (err_[0-9a-f]{32})\)\.", message
+    )
+    assert found, message
+    assert "a bug in a tool" not in str(ended.error)
+    record = next(r for r in caplog.records if found[1] in r.getMessage())
+    assert "a bug in a tool" in str(record.exc_info[1])
 
 
 async def test_a_run_whose_worker_always_dies_ends_with_a_sentence(rig: Rig):
     run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
     for _ in range(3):
-        assert await rig.attempts.open(run.run_id) is not None  # and nothing more is heard
+        assert await rig.attempts.open(run.run_id) is not None  # and abandoned
     async with rig.working(limits=Limits(attempts=3)):
         ended = await rig.ended(run)
     assert (ended.status, ended.error["code"]) == ("error", "too_many_attempts")
-    assert "3 times" in ended.error["message"]
+    assert "3 attempts" in ended.error["message"]
+
+
+_NUMBERS = itertools.count()
+
+
+async def lose_a_worker(rig: Rig, run: Run, *, progress: bool = False) -> None:
+    """Open an attempt and abandon it."""
+    assert await rig.attempts.open(run.run_id) is not None
+    if progress:
+        async with rig.pool.connection() as connection:
+            await connection.execute(
+                "INSERT INTO checkpoints (thread_id, checkpoint_id, checkpoint, metadata)"
+                " VALUES (%s, %s, '{}', '{}')",
+                (str(run.thread_id), f"1{next(_NUMBERS):06}"),
+            )
+
+
+async def test_a_run_that_loses_two_workers_without_progress_is_set_aside(rig: Rig):
+    run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
+    for _ in range(2):
+        await lose_a_worker(rig, run)
+    async with rig.working():
+        ended = await rig.ended(run)
+        events = [entry.event() for entry in await rig.events(run)]
+    assert (ended.status, ended.error["code"]) == ("error", "worker_lost")
+    assert "2 workers died" in ended.error["message"]
+    assert events[-1].data["error"] == ended.error
+
+
+async def test_a_run_that_makes_progress_may_lose_any_number_of_workers(rig: Rig):
+    run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
+    for _ in range(7):
+        await lose_a_worker(rig, run, progress=True)
+    opened = await rig.attempts.open(run.run_id)
+    assert (opened.attempt, opened.strikes, opened.losses) == (8, 1, 1)
+
+
+async def test_a_run_that_is_handed_on_has_lost_nothing(rig: Rig):
+    run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
+    for _ in range(4):
+        opened = await rig.attempts.open(run.run_id)
+        await rig.attempts.requeue(opened, is_strike=False)
+    assert (opened.strikes, opened.losses) == (1, 0)
+    assert not await rig.attempts.is_suspect(run.run_id)
+
+
+async def test_suspects_go_one_at_a_time_until_they_make_progress():
+    probation, order, (first, second) = Probation(probation_s=60), [], (uuid4(), uuid4())
+
+    async def go(run_id, wait: asyncio.Event):
+        async with probation.exclusive(run_id):
+            order.append(run_id)
+            await wait.wait()
+
+    one, two = asyncio.Event(), asyncio.Event()
+    tasks = [asyncio.create_task(go(first, one)), asyncio.create_task(go(second, two))]
+    await asyncio.sleep(0.05)
+    assert order == [first]
+    probation.passed(first)  # it makes progress, and is no longer a suspect
+    await asyncio.sleep(0.05)
+    assert order == [first, second]
+    probation.passed(first)
+    one.set()
+    two.set()
+    await asyncio.gather(*tasks)
+    async with Probation(probation_s=0.05).exclusive(first):
+        pass
 
 
 async def test_a_run_that_takes_too_long_is_ended(rig: Rig):

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "faults"))
 
 from engine_rig import Rig, clean, open_rig, own_database
 
-from bathysphere.engine.database import Database
+from bathysphere.engine.database.pool import Database
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from engine_rig import Rig
 
-from bathysphere.engine.attempts import Attempts
 from bathysphere.engine.errors import Superseded
-from bathysphere.engine.queue import HandOn, Queue, _held
+from bathysphere.engine.runs.attempts import Attempts
+from bathysphere.engine.runs.queue import Queue, Requeue, _current
 
 pytestmark = pytest.mark.services
 
@@ -25,12 +25,12 @@ async def opened(rig: Rig):
 async def test_handing_on_again_is_no_takeover(rig: Rig):
     run = await opened(rig)
     for _ in range(2):
-        await rig.attempts.hand_on(run, is_strike=True)
+        await rig.attempts.requeue(run, is_strike=True)
     now = await rig.runs.get(run.run_id, owner=run.owner)
     assert (now.status, now.strikes) == ("pending", 1)
     assert (await rig.attempts.open(run.run_id)).attempt == 2
     with pytest.raises(Superseded):
-        await rig.attempts.hand_on(run, is_strike=True)
+        await rig.attempts.requeue(run, is_strike=True)
 
 
 async def test_ending_again_tells_the_same_end(rig: Rig):
@@ -55,11 +55,11 @@ async def test_a_run_whose_hand_on_was_not_heard_of_keeps_its_place_in_the_queue
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ):
     """The thread's next run must not start before it."""
-    hand_on = Attempts.hand_on
+    requeue = Attempts.requeue
     lost: list[bool] = []
 
     async def unheard(self: Attempts, run, *, is_strike: bool) -> None:
-        await hand_on(self, run, is_strike=is_strike)
+        await requeue(self, run, is_strike=is_strike)
         if not lost:
             lost.append(True)
             raise ConnectionLost
@@ -67,7 +67,7 @@ async def test_a_run_whose_hand_on_was_not_heard_of_keeps_its_place_in_the_queue
     class ConnectionLost(psycopg.OperationalError):
         """The reply did not come."""
 
-    monkeypatch.setattr(Attempts, "hand_on", unheard)
+    monkeypatch.setattr(Attempts, "requeue", unheard)
     thread = uuid4()
     first = await rig.start(thread, "failing", input={"name": "upstream", "steps": 1})
     second = await rig.start(thread, "failing", input={"name": "upstream", "steps": 0})
@@ -79,13 +79,13 @@ async def test_a_run_whose_hand_on_was_not_heard_of_keeps_its_place_in_the_queue
 
 
 async def test_a_cancelled_job_stays_in_the_queue(rig: Rig):
-    queue = Queue(rig.pool, database=rig.database, clock=rig.clock)
+    queue = Queue(rig.pool, database=rig.database)
 
     async def cancelled(_) -> None:
         raise asyncio.CancelledError
 
-    queue.serve(cancelled)
-    with pytest.raises(HandOn):
+    queue.register(cancelled)
+    with pytest.raises(Requeue):
         await queue.app.tasks["run"].func(SimpleNamespace(job=None), run_id=str(uuid4()))
 
 
@@ -93,7 +93,7 @@ async def test_a_worker_whose_job_was_given_away_cannot_take_the_run(rig: Rig):
     """It was cut off while it asked for the run; meanwhile another worker got the job."""
     run = await rig.start(uuid4(), "failing", input={"name": "x", "steps": 0})
     fetched = await rig.queue.app.job_manager.fetch_job(queues=None, worker_id=await a_worker(rig))
-    held = _held.set(fetched)
+    held = _current.set(fetched)
     try:
         assert (await rig.attempts.open(run.run_id)).attempt == 1
         async with rig.pool.connection() as connection:
@@ -104,7 +104,7 @@ async def test_a_worker_whose_job_was_given_away_cannot_take_the_run(rig: Rig):
             )
         assert await rig.attempts.open(run.run_id) is None
     finally:
-        _held.reset(held)
+        _current.reset(held)
 
 
 async def a_worker(rig: Rig) -> int:

@@ -9,9 +9,8 @@ from langchain_core.tools import tool
 from langgraph.types import interrupt
 from pydantic import BaseModel, model_validator
 
-from bathysphere.engine.answers import Answers
 from bathysphere.engine.errors import AnswerRefused
-from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.runs.answers import Answers
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
 from bathysphere.testing import ScriptedChatModel, calls, says, together
@@ -35,7 +34,7 @@ async def asked(rig: Rig, answers: Answers, *, delay: float = 0) -> tuple[UUID, 
 
 @pytest.fixture
 def answers(rig: Rig) -> Answers:
-    return Answers(rig.pool, runs=rig.runs, graphs=rig.graphs)
+    return rig.answers
 
 
 async def test_a_kept_answer_is_used_before_the_new_message_enters(rig, answers):
@@ -104,10 +103,9 @@ async def test_an_agent_reads_the_answer_and_that_the_other_question_was_dropped
         return says("understood")
 
     spec = AgentSpec(name="asking", model=ScriptedChatModel(answer=answer), tools=(ask,))
-    graphs = Graphs({"agent": lambda: build(spec)})
-    answers = Answers(rig.pool, runs=rig.runs, graphs=graphs)
-    thread = uuid4()
-    async with rig.working(graphs=graphs):
+    rig.factories["agent"] = lambda: build(spec)
+    answers, thread = rig.answers, uuid4()
+    async with rig.working():
         first = {"messages": [{"role": "user", "content": "go"}]}
         await rig.ended(await rig.start(thread, "agent", input=first))
         pending = await answers.pending(thread, graph="agent")
@@ -117,7 +115,6 @@ async def test_an_agent_reads_the_answer_and_that_the_other_question_was_dropped
         second = {"messages": [{"role": "user", "content": "never mind the rest"}]}
         run = await rig.ended(await rig.start(thread, "agent", input=second))
         assert run.status == "success", run.error
-    rig.graphs = graphs
     messages = (await rig.state(thread, "agent")).values["messages"]
     said = [(m.type, m.text) for m in messages if m.type != "ai"]
     assert ("tool", "they say blue") in said
@@ -160,8 +157,8 @@ class Talk:
 
         made = AgentSpec(name="agent", model=ScriptedChatModel(answer=answer), **spec)
         self.rig, self.thread = rig, uuid4()
-        self.graphs = rig.graphs = Graphs({"agent": lambda: build(made)})
-        self.answers = Answers(rig.pool, runs=rig.runs, graphs=self.graphs)
+        rig.factories["agent"] = lambda: build(made)
+        self.answers = rig.answers
 
     async def say(self, text: str):
         words = {"messages": [{"role": "user", "content": text}]}
@@ -185,7 +182,7 @@ async def test_what_a_step_has_done_is_kept_although_no_answer_waits(rig):
         calls("ask", {"question": "a?"}, id="c1"), calls("ask_twice", {"question": "b?"}, id="c2")
     )
     talk = Talk(rig, both, tools=(ask, ask_twice))
-    async with rig.working(graphs=talk.graphs):
+    async with rig.working():
         await talk.say("go")
         await talk.answer(a="blue", b="two")  # the second call asks again
         assert (await talk.say("never mind")).status == "success"
@@ -201,7 +198,7 @@ async def test_the_agent_is_told_what_an_unfinished_subagent_had_got(rig):
     )
     first = calls("task", {"description": "help", "subagent_type": "helper"}, id="t1")
     talk = Talk(rig, first, tools=(ask,), subagents=(helper,))
-    async with rig.working(graphs=talk.graphs):
+    async with rig.working():
         await talk.say("go")
         await talk.answer(a="blue")
         assert (await talk.say("never mind")).status == "success"
@@ -213,7 +210,7 @@ async def test_the_agent_is_told_what_an_unfinished_subagent_had_got(rig):
 async def test_an_answer_that_only_its_question_can_refuse_does_not_keep_the_message_out(rig):
     both = together(calls("ask_number", {}, id="c1"), calls("ask", {"question": "b?"}, id="c2"))
     talk = Talk(rig, both, tools=(ask, ask_number))
-    async with rig.working(graphs=talk.graphs):
+    async with rig.working():
         await talk.say("go")
         await talk.answer(n={"number": 3})
         assert (await talk.say("never mind")).status == "success"
@@ -222,7 +219,7 @@ async def test_an_answer_that_only_its_question_can_refuse_does_not_keep_the_mes
 
 async def test_an_answer_that_only_its_question_can_refuse_may_be_given_again(rig):
     talk = Talk(rig, calls("ask_number", {}, id="c1"), tools=(ask_number,))
-    async with rig.working(graphs=talk.graphs):
+    async with rig.working():
         await talk.say("go")
         assert (await talk.answer(n={"number": 3})).status == "error"
         assert (await talk.answer(n={"number": 4})).status == "success"

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from engine_rig import ALICE, Rig
 
-from bathysphere.engine.holding import hold_thread, lock_thread
+from bathysphere.engine.thread_lock import lock_thread, try_lock_thread
 
 pytestmark = pytest.mark.services
 
@@ -40,7 +40,7 @@ async def test_a_worker_stopped_while_it_ends_a_run_does_not_keep_it_from_anothe
     connection = await rig.pool.getconn()
     try:
         await connection.execute("BEGIN")
-        await hold_thread(connection, thread)
+        await try_lock_thread(connection, thread)
         await connection.execute(
             "UPDATE engine.runs SET token = NULL WHERE run_id = %s", (run.run_id,)
         )

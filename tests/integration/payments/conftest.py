@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from ledger_rig import Rig, empty, open_rig, own_database
 
-from bathysphere.engine.database import Database
+from bathysphere.engine.database.pool import Database
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from ledger_rig import ALICE, GRACE, Rig, earned, empty, open_rig, own_database, prepare, refund
 
-from bathysphere.engine.database import Database
+from bathysphere.engine.database.pool import Database
+from bathysphere.payments.ledger.audit import audit
 from bathysphere.payments.ledger.errors import NoPaymentSession, TokenAlreadyUsed
 from bathysphere.payments.ledger.records import Checked, Swap
+from bathysphere.payments.ledger.withdrawals import LEASE, CannotWithdraw, Withdrawal
 
 THREADS = 4
 
@@ -38,11 +40,13 @@ class Account:
     is_frozen: bool = False
     credited: int = 0
     charges: dict[str, list] = field(default_factory=dict)
-    """Key → [amount, status, when, holder]."""
+    """Key → [amount, status, when, holder, whether it streamed before it was cut off]."""
 
     @property
     def spent(self) -> int:
         return sum(c[0] for c in self.charges.values() if c[1] != "voided")
+
+    shortfall: int = 0
 
 
 @dataclass
@@ -53,6 +57,8 @@ class Model:
     tokens: list[tuple[Checked, Account]] = field(default_factory=list)
     taken: list[Swap] = field(default_factory=list)
     keys: int = 0
+    withdrawn: set[str] = field(default_factory=set)
+    unshown: dict[str, Withdrawal] = field(default_factory=dict)
 
     def open_on(self, thread: str) -> Account | None:
         return next((a for a in self.accounts if a.thread == thread and a.is_open), None)
@@ -80,7 +86,7 @@ class History:
             "open": 4, "deposit": 8, "replay": 3, "mix": 1, "charge": 20, "again": 5,
             "complete": 12, "void": 6, "keep": 2, "close": 2, "freeze": 6, "take": 5, "done": 8,
             "put_off": 2, "stick": 1, "supersede": 2, "lose": 1, "deliver": 2, "wait": 3,
-            "overdue": 1,
+            "overdue": 1, "withdraw": 3, "stream": 4,
         }  # fmt: skip
 
     async def step(self) -> None:
@@ -90,7 +96,10 @@ class History:
         await self.check(name)
 
     async def check(self, name: str) -> None:
-        assert await self.rig.violations() == [], f"after {name}"
+        books = await audit(self.rig.pool)
+        assert books.violations == (), f"after {name}"
+        shortfall = sum(account.shortfall for account in self.model.accounts)
+        assert books.shortfall == shortfall, f"after {name}"
         async with self.rig.pool.connection() as connection:
             rows = await (await connection.execute("SELECT * FROM payments.sessions")).fetchall()
         stand = {
@@ -180,6 +189,28 @@ class History:
         if account is not None:
             account.is_open = False
 
+    async def _withdraw(self) -> None:
+        """The operator takes earnings out, in part or all; a command may die before it shows them.
+
+        The audit's rules I3 and I10 look at the rest.
+        """
+        withdrawals, model = self.rig.withdrawals, self.model
+        try:
+            made = await withdrawals.withdraw(self.rng.choice([None, self.rng.randrange(1, 40)]))
+        except CannotWithdraw:
+            return
+        if made.withdrawal_id in model.unshown:
+            assert made == model.unshown[made.withdrawal_id]
+            assert made.made_at + LEASE <= self.rig.clock.now(), "two commands showed one token"
+        else:
+            ys = await self.rig.withdrawn(made.withdrawal_id)
+            assert not ys & model.withdrawn, "a proof was withdrawn twice"
+            model.withdrawn |= ys
+            model.unshown[made.withdrawal_id] = made
+        if self.rng.random() < 0.7:
+            await withdrawals.shown(made.withdrawal_id)
+            del model.unshown[made.withdrawal_id]
+
     async def _deliver(self) -> None:
         refunds = await self.rig.refunds.deliver(self._thread(), payer=ALICE)
         await self.rig.refunds.claimed([r.refund_id for r in refunds[: self.rng.randrange(2)]])
@@ -216,7 +247,7 @@ class History:
                 self.model.keys += 1
             for other in self.model.accounts:
                 other.charges.pop(key, None)
-            account.charges[key] = [amount, "captured", self.rig.clock.now(), run]
+            account.charges[key] = [amount, "captured", self.rig.clock.now(), run, False]
         elif posted.outcome == "insufficient":
             assert account.credited - account.spent < amount
         else:
@@ -233,6 +264,7 @@ class History:
         assert posted.outcome == expected
         if expected == "completed":
             charge[1] = "done"
+            account.shortfall += max(0, actual - charge[0])
             if not account.is_frozen:
                 charge[0] = min(charge[0], actual)
 
@@ -251,6 +283,14 @@ class History:
             account, key = self.rng.choice(known)
             await self.rig.accounts.keep(account.thread, key)
             account.charges[key][1] = "kept"
+
+    async def _stream(self) -> None:
+        """A call is cut off after part of its answer was streamed."""
+        known = self.model.charges("captured")
+        if known:
+            account, key = self.rng.choice(known)
+            await self.rig.accounts.mark_streamed(account.thread, key)
+            account.charges[key][4] = True
 
     # ── the operator ──
 
@@ -273,7 +313,8 @@ class History:
             if frozen:
                 account.is_frozen = True
                 for charge in account.charges.values():
-                    charge[1] = "voided" if charge[1] == "captured" else charge[1]
+                    if charge[1] == "captured":
+                        charge[1] = "kept" if charge[4] else "voided"
 
     async def _take(self) -> None:
         self.model.taken += await self.rig.settling.take(limit=3)

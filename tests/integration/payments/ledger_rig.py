@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 
-from bathysphere.engine.database import Database, Pool, open_pool
-from bathysphere.engine.schema import migrate
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database, Pool, open_pool
+from bathysphere.engine.database.schema import migrate
 from bathysphere.payments.ledger.accounts import Accounts
 from bathysphere.payments.ledger.audit import audit
 from bathysphere.payments.ledger.records import (
     Checked,
     NewSession,
-    Payer,
     Prepared,
     Proof,
     RefundToken,
@@ -28,14 +28,16 @@ from bathysphere.payments.ledger.records import (
 from bathysphere.payments.ledger.refunds import Refunds
 from bathysphere.payments.ledger.sealing import Sealer
 from bathysphere.payments.ledger.settling import Settling
+from bathysphere.payments.ledger.withdrawals import Withdrawals
 
 SERVER = "postgresql://root@127.0.0.1:5432"
-ALICE = Payer(tenant="t", user="alice")
-BOB = Payer(tenant="t", user="bob")
+ALICE = Owner(tenant="t", user="alice")
+BOB = Owner(tenant="t", user="bob")
 GRACE = timedelta(minutes=15)
 SEALER = Sealer(b"a secret of thirty-two bytes ....")
 TABLES = (
-    "payments.entries, payments.refunds, payments.vault, payments.swaps, payments.charges,"
+    "payments.withdrawn, payments.withdrawals, payments.entries, payments.refunds,"
+    " payments.vault, payments.swaps, payments.charges,"
     " payments.proofs, payments.deposits, payments.sessions"
 )
 
@@ -90,9 +92,10 @@ class Rig:
     accounts: Accounts
     settling: Settling
     refunds: Refunds
+    withdrawals: Withdrawals
     rng: random.Random = field(default_factory=lambda: random.Random(1))
 
-    async def open(self, thread: str, payer: Payer = ALICE, key: str = "02aa") -> Session:
+    async def open(self, thread: str, payer: Owner = ALICE, key: str = "02aa") -> Session:
         return await self.accounts.open(
             NewSession(
                 session_id=f"ps_{self.rng.randbytes(8).hex()}",
@@ -113,7 +116,7 @@ class Rig:
             proofs=tuple(Proof(self.rng.randbytes(16).hex(), n, b"secret") for n in amounts),
         )
 
-    async def funded(self, thread: str, sats: int, payer: Payer = ALICE) -> Session:
+    async def funded(self, thread: str, sats: int, payer: Owner = ALICE) -> Session:
         await self.open(thread, payer)
         return (await self.accounts.deposit(thread, self.token(sats + 1), payer=payer)).session
 
@@ -125,6 +128,14 @@ class Rig:
         for swap in swaps:
             assert await self.settling.done(swap, earned(swap), refund(swap))
         return len(swaps)
+
+    async def withdrawn(self, withdrawal_id: str) -> set[str]:
+        """The proofs that a withdrawal took."""
+        async with self.pool.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT y FROM payments.withdrawn WHERE withdrawal_id = %s", (withdrawal_id,)
+            )
+            return {row["y"] for row in await cursor.fetchall()}
 
     async def violations(self) -> list[tuple[str, str, int]]:
         found = await audit(self.pool)
@@ -149,4 +160,5 @@ async def open_rig(database: Database) -> AsyncIterator[Rig]:
             accounts=Accounts(pool, sealer=sealer, clock=clock),
             settling=Settling(pool, sealer=sealer, clock=clock, grace=GRACE),
             refunds=Refunds(pool, clock=clock),
+            withdrawals=Withdrawals(pool, sealer=sealer, clock=clock),
         )

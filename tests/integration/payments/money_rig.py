@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 from ledger_rig import ALICE, GRACE
 
-from bathysphere.engine.database import Database, Pool, open_pool
+from bathysphere.engine.database.pool import Database, Pool, open_pool
 from bathysphere.payments.deposits import Deposits
 from bathysphere.payments.ledger.accounts import Accounts
 from bathysphere.payments.ledger.audit import audit
@@ -19,11 +19,13 @@ from bathysphere.payments.ledger.sealing import Sealer
 from bathysphere.payments.ledger.settling import Settling
 from bathysphere.payments.mint import KeysetBook, MintClient
 from bathysphere.payments.session_keys import SessionKeys
-from bathysphere.payments.settlement import Patience, Settlement
+from bathysphere.payments.settlement import Settlement, SettlementTimings
 from bathysphere.testing.wallet import Wallet
 
 MASTER = b"a master secret of thirty-two bytes or more"
-NO_PATIENCE = Patience(first_wait=timedelta(0), longest_wait=timedelta(0), idle=timedelta(days=365))
+NO_WAIT = SettlementTimings(
+    first_wait=timedelta(0), longest_wait=timedelta(0), idle=timedelta(days=365)
+)
 
 
 class RealClock:
@@ -116,7 +118,7 @@ async def open_money(
     mint_url: str,
     *,
     through: str | None = None,
-    patience: Patience = NO_PATIENCE,
+    timings: SettlementTimings = NO_WAIT,
     timeout: float = 5.0,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[Money]:
@@ -138,7 +140,7 @@ async def open_money(
             clock=clock,
             unit="sat",
             mint_url=mint_url,
-            patience=patience,
+            timings=timings,
         )
         try:
             yield Money(

@@ -11,18 +11,18 @@ from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 from pydantic import SecretStr
 
-from bathysphere.engine.database import Database
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.records import Owner
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
 from bathysphere.payments.ledger.audit import Audit, audit
 from bathysphere.server.app import create_app
 from bathysphere.server.observability.metrics import Metrics
-from bathysphere.server.parts import worker_of
 from bathysphere.server.payments.settings import PaymentSettings
-from bathysphere.server.services import Services, open_services
-from bathysphere.server.settings import ServerSettings
+from bathysphere.server.process.assembly import worker_of
+from bathysphere.server.process.services import Services, open_services
+from bathysphere.server.process.settings import ServerSettings
 from bathysphere.testing import ScriptedChatModel, Turn, calls, says, together
 from bathysphere.testing.wallet import Wallet
 

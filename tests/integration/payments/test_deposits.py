@@ -1,6 +1,5 @@
 """Deposits with a real mint: what it lets an attacker do, and that we never come to that point."""
 
-import asyncio
 import json
 import secrets
 import time
@@ -63,14 +62,14 @@ async def test_a_second_key_in_the_lock_would_let_its_holder_take_the_money(mone
     assert sum(p.amount for p in await attacker.swap([signed])) == 63  # the mint pays the attacker
 
 
-async def test_a_lock_without_a_refund_key_would_be_anybody_s_after_its_time(money):
+async def test_a_lock_without_a_refund_key_could_be_spent_by_anybody_once_it_expires(money):
     session = await money.open("t")
-    soon = int(time.time()) + 2
+    money.clock.ahead = timedelta(seconds=-10)  # to us the lock still holds, to the mint not
+    soon = int(time.time()) - 2
     secret = lock_text(session.session_pubkey, ["sigflag", "SIG_INPUTS"], ["locktime", str(soon)])
     proof = await issued(money.wallet, secret)
     money.deposits._min_lock = timedelta(0)
     assert await refused(money, [proof]) == "lock_wrong_refund"
-    await asyncio.sleep(3.1)
     anybody = Wallet(mint_url=money.wallet.mint_url)
     assert sum(p.amount for p in await anybody.swap([proof])) == 63
 
@@ -133,11 +132,11 @@ async def test_dollars_of_our_own_mint(money, fee_mint):
     proofs = await dollars.issue([blank])
     assert await refused(money, proofs) == "keyset_unit"
     text = encode_v4(Token(mint=fee_mint.url, unit="usd", proofs=tuple(proofs)))
-    with pytest.raises(TokenRefused, match="unit mismatch"):
+    with pytest.raises(TokenRefused, match="another unit"):
         await money.deposits.check(text, session)
 
 
-async def test_plain_e_cash_is_refused_and_stays_the_person_s(money):
+async def test_plain_e_cash_is_refused_and_stays_with_the_person(money):
     await money.wallet.fund(64)
     assert await refused(money, money.wallet.proofs) == "lock_missing"
     token = money.wallet.token(money.wallet.proofs)
@@ -147,7 +146,7 @@ async def test_plain_e_cash_is_refused_and_stays_the_person_s(money):
 async def test_a_token_for_one_thread_is_worth_nothing_in_another(money):
     session = await money.open("a")
     token = await money.wallet.pay(money.deposits.request(session, amount=64, request_id="r"))
-    with pytest.raises(TokenRefused, match="lock wrong key"):
+    with pytest.raises(TokenRefused, match="locked to another key"):
         await money.hand_in("b", token)
     assert (await money.hand_in("a", token)).credited == 63
     assert (await money.hand_in("a", token)).credited == 0  # the same again is no new money

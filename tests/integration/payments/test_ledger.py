@@ -43,7 +43,7 @@ async def at_once(*calls):
 async def test_in_random_histories_every_invariant_holds_after_every_step(payments_database):
     did = await play(payments_database, steps=1000, seed=11)
     assert sum(did.values()) == 1000
-    assert len(did) == 20  # every kind of step came
+    assert len(did) == 22  # every kind of step came
 
 
 # ── races ──
@@ -141,6 +141,25 @@ async def test_a_call_never_costs_more_than_was_reserved(rig: Rig):
     assert (await rig.accounts.complete("one", "key", 90, b"answer")).spent == 10
 
 
+async def test_what_a_call_cost_beyond_its_charge_is_booked_once(rig: Rig):
+    await rig.funded("one", 100)
+    await rig.accounts.charge("one", "key", 41, payer=ALICE)
+    for _ in range(2):  # whoever does not hear the answer says it again
+        posted = await rig.accounts.complete("one", "key", 321, b"answer")
+        assert (posted.balance, posted.spent) == (59, 41)
+    books = await audit(rig.pool)
+    assert (books.spent, books.shortfall, books.violations) == (41, 280, ())
+    async with rig.pool.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT debit, credit, amount FROM payments.entries WHERE kind = 'shortfall'"
+        )
+        (entry,) = await cursor.fetchall()
+    assert entry == {"debit": "shortfall", "credit": "forgone", "amount": 280}
+    await rig.accounts.begin_close("one", payer=ALICE)
+    await rig.settle()
+    assert await rig.violations() == []
+
+
 async def test_a_voided_charge_is_charged_again_and_an_answer_for_it_is_refused(rig: Rig):
     await rig.funded("one", 10)
     await rig.accounts.charge("one", "key", 10, payer=ALICE)
@@ -224,6 +243,25 @@ async def test_a_call_that_nobody_finishes_costs_nothing_in_the_end(rig: Rig):
     assert await rig.violations() == []
 
 
+async def test_a_call_that_was_cut_off_after_it_streamed_is_not_given_back(rig: Rig):
+    session = await rig.funded("one", 100)
+    for key in ("streamed", "silent", "failed"):
+        await rig.accounts.charge("one", key, 30, payer=ALICE)
+    await rig.accounts.mark_streamed("one", "streamed")
+    await rig.accounts.mark_streamed("one", "failed")
+    assert await rig.accounts.void("one", "failed")
+    await rig.accounts.charge("one", "failed", 30, payer=ALICE)  # made again, not streamed
+    # Whoever takes the step up again has the charge.
+    again = await rig.accounts.charge("one", "streamed", 30, payer=ALICE, holder="another run")
+    assert (again.outcome, again.spent) == ("charged", 90)
+    await rig.accounts.begin_close("one", payer=ALICE)
+    rig.clock.wait(GRACE + timedelta(seconds=1))
+    assert await rig.settling.freeze(session.session_id, prepare)
+    assert await rig.settle() == 1
+    assert [r.amount for r in await rig.refunds.deliver("one", payer=ALICE)] == [70]
+    assert await rig.violations() == []
+
+
 async def test_money_after_a_close_goes_to_the_next_epoch_and_answers_are_remembered(rig: Rig):
     await rig.funded("one", 50)
     await rig.accounts.charge("one", "key", 10, payer=ALICE)
@@ -301,7 +339,7 @@ async def test_a_swap_that_gave_less_than_was_asked_for_is_not_done(rig: Rig):
     await rig.settling.freeze(session.session_id, prepare)
     (swap,) = await rig.settling.take()
     for gave in (([], refund(swap)), (earned(swap), None)):
-        with pytest.raises(ValueError, match="did not give"):
+        with pytest.raises(ValueError, match="does not match"):
             await rig.settling.done(swap, *gave)
     assert (await audit(rig.pool)).vault == 0
     assert await rig.settling.done(swap, earned(swap), refund(swap))
@@ -429,6 +467,7 @@ TAMPERED = [
      " UPDATE payments.entries SET amount = amount + 1 WHERE kind = 'charge'", "I3"),
     ("UPDATE payments.charges SET amount = amount + 1", "I6"),
     ("UPDATE payments.charges SET status = 'voided'", "I6"),
+    ("UPDATE payments.charges SET shortfall = 5", "I6 the journal has the shortfall"),
     ("INSERT INTO payments.vault SELECT 'y', swap_id, 5, 'x' FROM payments.swaps", "I7"),
     ("UPDATE payments.refunds SET amount = amount - 1", "I7"),
     ("DELETE FROM payments.vault", "I7"),

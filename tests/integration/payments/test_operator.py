@@ -11,11 +11,11 @@ from ledger_rig import ALICE, Rig, earned, prepare, refund
 from paid_town import SECRET
 
 from bathysphere.cli.main import main
-from bathysphere.cli.payments import WRONG
+from bathysphere.cli.payments import PROBLEMS_FOUND
 from bathysphere.core.payments import Paid
+from bathysphere.engine.attempt_services.purse import FencedPurse
 from bathysphere.engine.errors import Superseded
-from bathysphere.engine.purse import FencedPurse
-from bathysphere.server.payments.parts import Payments
+from bathysphere.server.payments.service import Payments
 
 pytestmark = pytest.mark.services
 
@@ -38,9 +38,9 @@ async def test_the_audit_prints_the_books_and_fails_when_they_are_wrong(
     async with rig.pool.connection() as connection:
         await connection.execute("UPDATE payments.charges SET amount = 31")
     code, printed = await command(capsys, payments_database, "audit")
-    assert code == WRONG
+    assert code == PROBLEMS_FOUND
     assert [one["rule"] for one in json.loads(printed)["violations"]] == [
-        "I6 charges are what a session spent"
+        "I6 a session spent the sum of its charges"
     ]
 
 
@@ -52,7 +52,7 @@ async def test_what_is_stuck_is_shown_and_fails(rig: Rig, payments_database, cap
     (swap,) = await rig.settling.take()
     await rig.settling.stuck(swap, "the mint says pending", look_again=timedelta(hours=1))
     code, printed = await command(capsys, payments_database, "stuck")
-    assert code == WRONG
+    assert code == PROBLEMS_FOUND
     assert swap.swap_id in printed
     assert "the mint says pending" in printed
 
@@ -86,7 +86,7 @@ async def test_a_sweep_goes_on_when_postgresql_or_the_mint_is_away():
                 raise ExceptionGroup("several", [psycopg.OperationalError("gone")])
             raise asyncio.CancelledError
 
-    payments = Payments(till=None, settlement=Away(), mint=None, sweep_seconds=0.001)
+    payments = Payments(service=None, settlement=Away(), mint=None, sweep_seconds=0.001)
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(payments.sweep(), 5)
     assert turns == [0, 1, 2]
@@ -137,6 +137,6 @@ async def test_a_swap_that_gave_something_else_is_not_written_down(rig: Rig):
     await rig.settling.freeze(session.session_id, prepare)
     (swap,) = await rig.settling.take()
     for wrong in (([], refund(swap)), (earned(swap), None), (earned(swap) * 2, refund(swap))):
-        with pytest.raises(ValueError, match="did not give"):
+        with pytest.raises(ValueError, match="does not match"):
             await rig.settling.done(swap, *wrong)
     assert await rig.settling.done(swap, earned(swap), refund(swap))

@@ -1,11 +1,14 @@
 """From a token to a refund, over HTTP: a real mint, a real ledger, a worker."""
 
 import asyncio
+import re
 
+import psycopg
 import pytest
 from ledger_rig import empty
 from paid_town import Town, open_town
 
+from bathysphere.core.clock import SystemClock
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.server.observability.metrics import Metrics
@@ -85,7 +88,10 @@ async def test_tokens_that_are_no_good_are_refused_and_cost_nothing(
         answer = await town.call("POST", path, headers={"x-cashu": token})
         assert (answer.status_code, answer.json()["error"]) == (400, "token_refused"), answer.text
     elsewhere = await town.call("POST", f"/threads/{other}/payments/deposit", json={"token": good})
-    assert (elsewhere.status_code, elsewhere.json()["message"]) == (400, "lock wrong key")
+    assert (elsewhere.status_code, elsewhere.json()["message"]) == (
+        400,
+        "Token is locked to another key",
+    )
     assert (await town.call("POST", path, json={"token": good})).json()["credited"] == 7
     again = (await town.call("POST", path, json={"token": good})).json()
     assert (again["credited"], again["is_new"], again["session"]["balance"]) == (0, False, 7)
@@ -164,12 +170,35 @@ async def test_closing_while_a_run_works_charges_nothing_after_it(town: Town, wa
 async def test_prometheus_sees_the_ledger(town: Town, wallet: Wallet):
     thread = await town.thread(wallet)
     await town.pay(thread, wallet, 64)
-    metrics = Metrics()
-    await metrics.look_at_payments(town.services.pool)
+    metrics, clock = Metrics(), SystemClock()
+    await metrics.update_payments(town.services.pool)  # at each scrape: it must not audit
+    assert "bathysphere_payments_imbalance_sats NaN" in metrics.render().decode()
+    assert "bathysphere_payments_audit_timestamp_seconds 0.0" in metrics.render().decode()
+    await metrics.audit_payments(town.services.pool, clock)
     text = metrics.render().decode()
+    [audited] = re.findall(r"^bathysphere_payments_audit_timestamp_seconds (\S+)", text, re.M)
+    assert 0 <= clock.now().timestamp() - float(audited) < 60
     assert 'bathysphere_payments_sats{account="held"} 63.0' in text
     assert 'bathysphere_payments_sessions{status="open"} 1.0' in text
     assert "bathysphere_payments_imbalance_sats 0.0" in text
+
+
+async def test_the_last_audit_ages_while_the_database_is_away(town: Town):
+    """A scrape never waits for the audit, and an alarm does not die of a slow one."""
+
+    class Away:
+        def connection(self):
+            raise psycopg.OperationalError("gone")
+
+    metrics = Metrics()
+    await metrics.audit_payments(town.services.pool, SystemClock())
+    before = metrics.render()
+    task = asyncio.create_task(metrics.audit_periodically(Away(), SystemClock(), every=0.001))
+    await asyncio.sleep(0.02)
+    assert not task.done()
+    assert metrics.render() == before
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def test_while_payment_is_off_nothing_is_charged_and_nobody_needs_a_wallet(
@@ -178,7 +207,7 @@ async def test_while_payment_is_off_nothing_is_charged_and_nobody_needs_a_wallet
     from paid_town import paid_graph
 
     from bathysphere.engine.graphs import Graphs
-    from bathysphere.server.services import open_services
+    from bathysphere.server.process.services import open_services
 
     settings = PaymentSettings.from_environment()
     assert not settings.is_on

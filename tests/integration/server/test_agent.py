@@ -43,7 +43,7 @@ async def approve(town, user, asked, **decision):
     return answer.json()
 
 
-async def test_the_seed_s_request_is_served(town):
+async def test_the_seed_request_is_served(town):
     """Its body as the seed has it; the root it names is the identity's own."""
     town.bucket.put("acme/main/notes.md", b"our words\n")
     answer = await town.agent(
@@ -184,6 +184,13 @@ async def test_who_the_caller_is_cannot_be_claimed(town, claim):
     assert "SECRET" not in answer.text
 
 
+async def test_a_refused_root_says_which_may_be_named(town):
+    claim = {"config": {"configurable": {"gcs_root_path": "/acme/main/"}}}
+    answer = await town.agent(EVE, messages=[], **claim)
+    assert answer.status_code == 403
+    assert "choose from /zenith/" in answer.json()["hint"]
+
+
 async def test_nobody_is_let_in_without_an_identity(town):
     assert (await town.agent(None, messages=[])).status_code == 401
 
@@ -199,12 +206,16 @@ async def test_a_claim_on_the_older_routes_changes_nobody(town):
         "config": {"configurable": {"user_id": "ada", "langgraph_auth_user": {"identity": "ada"}}},
         "context": {"tenant": "acme", "user": "ada"},
     }
+    forged = await town.call(EVE, "POST", "/runs/wait", json=run)
+    assert forged.status_code == 422
+    assert "workspace_pin" in forged.json()["message"]
+    del run["input"]["workspace_pin"]
     answer = await town.call(EVE, "POST", "/runs/wait", json=run)
     assert "SECRET" not in answer.text
-    assert "__error__" in answer.json()
+    assert answer.json()["workspace_pin"]["tenant"] != "acme"
 
 
-async def test_another_s_thread_cannot_be_gone_on_with(town):
+async def test_a_foreign_thread_cannot_be_continued(town):
     asked = await town.ask(ADA, WRITE, workspace="main")
     [question] = asked["interrupts"]
     resume = {question["id"]: {"type": "approve"}}
@@ -215,8 +226,8 @@ async def test_another_s_thread_cannot_be_gone_on_with(town):
     assert other.status_code == 403
     pin = {"values": {"workspace_pin": {"tenant": "zenith", "workspace": "main"}}}
     forged = await town.call(ADA, "POST", f"/threads/{asked['thread_id']}/state", json=pin)
-    assert forged.status_code < 500
-    answer = await town.agent(ADA, thread_id=asked["thread_id"], resume=resume)
+    assert forged.status_code == 422
+    assert "workspace_pin" in forged.json()["message"]
     assert town.text("zenith/main/plan.md") is None
     assert town.text("acme/main/plan.md") is None
 

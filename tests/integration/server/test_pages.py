@@ -14,11 +14,14 @@ from loopback import redirect, response, web
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import BathysphereError
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
 from bathysphere.server.app import create_app
 from bathysphere.server.identity.identify import Unauthenticated
-from bathysphere.server.pages import AT_ONCE, Pages
+from bathysphere.server.pages import MAX_PER_OWNER, Pages
+from bathysphere.tools.errors import FetchFailed
 from bathysphere.tools.fetch import FetchRules
+from bathysphere.tools.parser_pool import ParseLimits, shared_parsers
+from bathysphere.tools.parsing_budget import ParsingQuota
 
 ARTICLE = b"""<html><head><title>The reef</title></head><body><nav>Home</nav><article><h1>The reef
 </h1><p>The reef is old, and it holds: so say all who have seen it from below.</p><p>Fish are many
@@ -100,15 +103,15 @@ async def test_one_person_has_two_at_a_time_and_others_do_not_wait():
 
     class Slow(Pages):
         async def read(self, address, *, owner):
-            with self._place(owner):
+            with self._slot(owner):
                 await gate.wait()
                 raise BathysphereError("done")
 
     pages = Slow(FetchRules(), clock=SystemClock())
     ada, bob = Owner(tenant="a", user="a"), Owner(tenant="b", user="b")
-    first = [asyncio.ensure_future(pages.read("x", owner=ada)) for _ in range(AT_ONCE)]
+    first = [asyncio.ensure_future(pages.read("x", owner=ada)) for _ in range(MAX_PER_OWNER)]
     await asyncio.sleep(0)
-    with pytest.raises(BathysphereError, match="still being fetched"):
+    with pytest.raises(BathysphereError, match="being fetched"):
         await pages.read("x", owner=ada)
     other = asyncio.ensure_future(pages.read("x", owner=bob))
     gate.set()
@@ -117,3 +120,64 @@ async def test_one_person_has_two_at_a_time_and_others_do_not_wait():
     assert not pages._busy
     with pytest.raises(BathysphereError, match="done"):
         await pages.read("x", owner=ada)
+
+
+async def test_hostile_pages_of_three_accounts_do_not_delay_another_person_page():
+    """What took the process's threads for minutes is refused; each hostile account pays itself."""
+    slow = b"<html><body>" + b"<p>a word</p>" * 70_000
+    parsing = ParseLimits(deadline_s=3.0, cpu_s=3, quota=ParsingQuota(user_cpu=4, tenant_cpu=8))
+    async with door(parsing=parsing) as (site, ask):
+        site.answers["/many"] = response(b"<html><body>" + b"<p>" * 600_000)
+        site.answers["/charset"] = response(b"a-" * 40_000, kind="text/html; charset=punycode")
+        site.answers["/slow"] = response(slow)
+        site.answers["/reef"] = response(ARTICLE)
+        assert (await ask("http://site.example/reef", user="bob")).status_code == 200
+
+        async def attack(user):
+            return [
+                (await ask(f"http://site.example/{path}", user=user)).status_code
+                for path in ("many", "slow", "charset", "slow", "slow")
+            ]
+
+        accounts = ("mallory", "mallory", "trudy", "trudy", "oscar", "oscar")
+        attacks = [asyncio.create_task(attack(user)) for user in accounts]
+        took = []
+        while not all(task.done() for task in attacks):
+            began = asyncio.get_running_loop().time()
+            answer = await ask("http://site.example/reef", user="bob")
+            took.append(asyncio.get_running_loop().time() - began)
+            assert answer.status_code == 200, answer.text
+        statuses = [status for task in attacks for status in task.result()]
+        assert set(statuses) <= {200, 422, 429}
+        assert 429 in statuses
+        assert max(took) < 10, took  # a process that is started while both cores are busy
+        assert sorted(took)[len(took) // 2] < 2, took
+
+
+@pytest.mark.parametrize("charset", ["undefined", "idna", "punycode", "hex"])
+async def test_an_odd_charset_is_no_server_error(charset):
+    async with door() as (site, ask):
+        site.answers["/odd"] = response(b"plain words", kind=f"text/plain; charset={charset}")
+        answer = await ask("http://site.example/odd")
+        assert (answer.status_code, answer.json().get("text")) == (200, "plain words")
+
+
+async def test_a_client_that_leaves_ends_the_parsing(monkeypatch):
+    """A request that is given up kills its process; nothing goes on behind it."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "tools"))
+    limits = ParseLimits(deadline_s=60.0, cpu_s=60, target="hostile_parsers:obey", preload=())
+    async with web() as site:
+        site.answers["/"] = response(b"loop", kind="text/plain")
+        rules = FetchRules(pinned={"site.example": f"127.0.0.1:{site.port}"}, parsing=limits)
+        pages = Pages(rules, clock=SystemClock())
+        owner = Owner(tenant="a", user="a")
+        reading = asyncio.create_task(pages.read("http://site.example/", owner=owner))
+        await asyncio.sleep(1.0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        parsers = shared_parsers(limits)
+        with pytest.raises(FetchFailed, match="too much"):
+            await asyncio.wait_for(parsers.read(b"crash", "text/plain", None, "x"), 10)
+        assert not pages._busy
+        parsers.close()

@@ -1,57 +1,47 @@
 """A stream's reader ends up with the truth, whatever happened to the log in between."""
 
 import asyncio
-import secrets
+import json
+import operator
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from uuid import UUID, uuid4
 
-import psycopg
+import httpx
 import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+from starlette.requests import HTTPConnection
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "conformance"))
 
 from served_graphs import GRAPHS
 from serving import make_worker
 
-from bathysphere.engine.database import Database
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
 from bathysphere.engine.errors import ThreadNotFound
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.records import Owner
-from bathysphere.engine.schema import migrate
-from bathysphere.server.following import ended
-from bathysphere.server.protocol.commands import Desk
+from bathysphere.server.app import create_app
+from bathysphere.server.langgraph_api.run_events import wait_for_end
+from bathysphere.server.process.services import Services, open_services
+from bathysphere.server.protocol.commands import CommandHandler
 from bathysphere.server.protocol.feed import Feed
 from bathysphere.server.protocol.filter import Filter
-from bathysphere.server.protocol.wire import WIDTH, WireEvent
+from bathysphere.server.protocol.position import WIDTH
+from bathysphere.server.protocol.wire import WireEvent
 from bathysphere.server.schemas.protocol import Command
-from bathysphere.server.services import Services, open_services
 
 pytestmark = pytest.mark.services
 
 ALICE = Owner(tenant="a", user="alice")
 BOB = Owner(tenant="b", user="bob")
-SERVER = "postgresql://root@127.0.0.1:5432"
 ALL = Filter(
     channels=frozenset({"values", "messages", "lifecycle", "input", "checkpoints", "updates"})
 )
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    name = f"streams_test_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    found = Database(url=f"{SERVER}/{name}")
-    try:
-        asyncio.run(migrate(found))
-        yield found
-    finally:
-        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
@@ -62,8 +52,7 @@ async def services(database: Database) -> AsyncIterator[Services]:
 
 @asynccontextmanager
 async def working(services: Services) -> AsyncIterator[None]:
-    worker = make_worker(services)
-    await worker._queue.open()
+    worker = await make_worker(services)
     task = asyncio.create_task(worker.run())
     try:
         yield
@@ -74,12 +63,12 @@ async def working(services: Services) -> AsyncIterator[None]:
 
 async def start(services: Services, graph: str, input: Any, thread: UUID | None = None) -> UUID:
     thread = thread or uuid4()
-    desk = Desk(services=services, thread_id=thread, owner=ALICE)
+    desk = CommandHandler(services=services, thread_id=thread, owner=ALICE)
     params = {"assistant_id": graph, "input": input}
     answer = await desk.handle(Command(id=1, method="run.start", params=params))
     assert answer["type"] == "success"
     run = await services.runs.get(UUID(answer["result"]["run_id"]), owner=ALICE)
-    await ended(services, run, owner=ALICE)
+    await wait_for_end(services, run, owner=ALICE)
     return thread
 
 
@@ -89,7 +78,7 @@ async def heard(
     """What a reader gets, up to the end of the thread's run."""
     found: list[WireEvent] = []
     async with asyncio.timeout(10):
-        feed = Feed(services, thread, owner=owner, wishes=ALL, since=since)
+        feed = Feed(services, thread, owner=owner, event_filter=ALL, since=since)
         async for events in feed.events():
             found += events
             if any(event.is_end for event in found):
@@ -128,7 +117,7 @@ async def test_a_run_that_ends_while_a_reader_comes_is_told_whole(
     async with working(services):
         found = await heard(services, thread)
     assert "messages" in [event.channel for event in found]
-    assert not any(event.is_made_up for event in found)
+    assert not any(event.is_synthetic for event in found)
 
 
 async def test_a_lost_log_does_not_hide_an_open_question(services: Services) -> None:
@@ -146,7 +135,7 @@ async def test_a_lost_log_does_not_hide_an_open_question(services: Services) -> 
 async def test_a_reader_in_the_middle_of_a_lost_log_hears_of_it(services: Services) -> None:
     async with working(services):
         thread = await start(services, "steps", {"name": "x"})
-        feed = Feed(services, thread, owner=ALICE, wishes=ALL).events()
+        feed = Feed(services, thread, owner=ALICE, event_filter=ALL).events()
         async with asyncio.timeout(10):
             while not any(event.is_end for event in await anext(feed)):
                 pass
@@ -170,13 +159,18 @@ async def test_a_state_too_large_for_the_log_is_sent_when_the_run_is_over(
 
 async def test_a_thread_that_somebody_else_made_is_not_heard(services: Services) -> None:
     thread = uuid4()
-    feed = Feed(services, thread, owner=BOB, wishes=ALL).events()
+    feed = Feed(services, thread, owner=BOB, event_filter=ALL).events()
     first = asyncio.ensure_future(anext(feed))
     await asyncio.sleep(0.05)
     async with working(services):
         await start(services, "steps", {"name": "secret"}, thread)
+        assert await heard(services, thread)  # its owner hears it
+    done, _ = await asyncio.wait([first], timeout=0.5)
+    assert not done
+    first.cancel()
+    await asyncio.wait([first])
     with pytest.raises(ThreadNotFound):
-        await first
+        await anext(Feed(services, thread, owner=BOB, event_filter=ALL).events())
 
 
 async def test_every_point_of_a_message_can_be_gone_on_from(services: Services) -> None:
@@ -187,3 +181,90 @@ async def test_every_point_of_a_message_can_be_gone_on_from(services: Services) 
         later = await heard(services, thread, since=event.seq)
         expected = [e for e in everything if e.seq > event.seq]
         assert [(e.seq, e.data) for e in later] == [(e.seq, e.data) for e in expected]
+
+
+# ── states that are too large for the log ──
+
+LARGE = "x" * 300_000
+
+
+class Large(TypedDict, total=False):
+    items: Annotated[list[str], operator.add]
+    asks: bool
+
+
+def large_graph() -> Any:
+    """Adds a large item, then asks when it is told to."""
+
+    async def add(state: Large) -> dict[str, Any]:
+        return {"items": [f"{len(state.get('items', []))}:{LARGE}"]}
+
+    async def ask(state: Large) -> dict[str, Any]:
+        return {"items": [interrupt({"question": "go on?"})]} if state.get("asks") else {}
+
+    graph = StateGraph(Large)
+    graph.add_node("add", add)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "add")
+    graph.add_edge("add", "ask")
+    return graph.compile()
+
+
+@pytest.fixture
+async def large(database: Database) -> AsyncIterator[Services]:
+    graphs = Graphs({"large": large_graph})
+    async with open_services(database=database, graphs=graphs) as opened, working(opened):
+        yield opened
+
+
+async def identify(_: HTTPConnection) -> Owner:
+    return ALICE
+
+
+async def streamed(services: Services, thread: UUID, body: dict[str, Any]) -> list[Any]:
+    """The states that `/runs/stream` sends to a stock client."""
+    transport = httpx.ASGITransport(app=create_app(services=services, identify=identify))
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
+        request = {"assistant_id": "large", "if_not_exists": "create", **body}
+        answer = await http.post(f"/threads/{thread}/runs/stream", json=request)
+    parts = [part.splitlines() for part in answer.text.split("\n\n")]
+    return [
+        json.loads(line.removeprefix("data: "))
+        for lines in parts
+        if "event: values" in lines
+        for line in lines
+        if line.startswith("data: ")
+    ]
+
+
+async def test_a_large_state_is_sent_to_stock_clients(large: Services) -> None:
+    values = await streamed(large, uuid4(), {"input": {"items": ["first"]}})
+    assert values[-1]["items"] == ["first", f"1:{LARGE}"]
+
+
+async def test_a_question_comes_with_the_whole_of_a_large_state(large: Services) -> None:
+    values = await streamed(large, uuid4(), {"input": {"items": ["first"], "asks": True}})
+    assert values[-1]["items"] == ["first", f"1:{LARGE}"]
+    assert values[-1]["__interrupt__"][0]["value"] == {"question": "go on?"}
+
+
+async def test_a_replay_sends_a_large_state_once_and_not_once_for_each_past_run(
+    large: Services,
+) -> None:
+    thread = uuid4()
+    for number in range(4):
+        await streamed(large, thread, {"input": {"items": [f"run {number}"]}})
+    found: list[WireEvent] = []
+    async with asyncio.timeout(10):
+        async for events in Feed(large, thread, owner=ALICE, event_filter=ALL).events():
+            found += events
+            if sum(event.is_end for event in found) == 4:
+                break
+    states = [
+        event.data["items"]
+        for event in found
+        if event.channel == "values" and any(LARGE in item for item in event.data["items"])
+    ]
+    assert len(states) == 1
+    assert len(states[0]) == 8
+    assert found[-1].is_end

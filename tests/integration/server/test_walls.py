@@ -3,34 +3,40 @@
 import asyncio
 import json
 import secrets
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
+from uuid import UUID, uuid4
 
 import httpx
-import psycopg
 import pytest
 from langgraph.graph import START, StateGraph
 from pydantic import SecretStr
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from open_stream import OpenStream
+
 from bathysphere.agents.research import ResearchConfig
-from bathysphere.agents.research.keeping import StoredSnapshots
+from bathysphere.agents.research.agent import sealer_of
+from bathysphere.agents.research.snapshot_store import StoredSnapshots
 from bathysphere.backends.object_store import BucketConfig, open_bucket
-from bathysphere.engine.database import Database
+from bathysphere.core.identity import Owner
+from bathysphere.engine.attempt_services.owned_store import OwnedStore
+from bathysphere.engine.events.log import Event
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.owned_store import OwnedStore
-from bathysphere.engine.records import Owner
-from bathysphere.engine.schema import migrate
 from bathysphere.evidence.snapshots import take_snapshot
 from bathysphere.models.settings import ModelSettings
+from bathysphere.policy.permission import Call
 from bathysphere.server.app import ROUTERS, create_app
 from bathysphere.server.payments.settings import PaymentSettings
-from bathysphere.server.research import Desk
-from bathysphere.server.services import open_services
-from bathysphere.server.workspaces import Workspaces
+from bathysphere.server.process.services import open_services
+from bathysphere.server.research.service import ResearchService
+from bathysphere.server.workspaces.service import Workspaces
 from bathysphere.tenancy.directory import Directory, Tenant
 
 pytestmark = pytest.mark.services
-POSTGRES = "postgresql://root@127.0.0.1:5432"
 SECRET = "the-secret-of-alice"
 KEY = "02" + "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
 # Nobody answers there: what must be refused is refused without asking a mint.
@@ -53,17 +59,7 @@ async def identify(connection) -> Owner:
     return Owner(tenant=name, user=name)
 
 
-@pytest.fixture(scope="module")
-def database():
-    name = f"walls_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    asyncio.run(migrate(Database(url=f"{POSTGRES}/{name}")))
-    yield Database(url=f"{POSTGRES}/{name}")
-    with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
+RESEARCH = ResearchConfig()
 RUN = {"assistant_id": "plain", "input": {"items": ["x"]}}
 START_RUN = {"id": 1, "method": "run.start", "params": RUN}
 
@@ -143,7 +139,6 @@ OPEN = {
     ("POST", "/runs/wait"),
     ("POST", "/runs/stream"),
     ("PUT", "/store/items"),
-    ("GET", "/api/model/load"),
     ("POST", "/api/model/load"),
     ("POST", "/api/pages"),
 }
@@ -176,6 +171,7 @@ class Town:
     """A server without a worker, alice's things in it, and a way to come as somebody."""
 
     def __init__(self, app, services):
+        self.app = app
         self.services = services
         transport = httpx.ASGITransport(app=app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://test", timeout=10)
@@ -200,7 +196,8 @@ class Town:
         snapshot = take_snapshot("corpus:x", b"x", SECRET, fetched_at=datetime.now(UTC))
         self.ids["snapshot_id"] = snapshot.id
         owned = OwnedStore(self.services.store, Owner(tenant="alice", user="alice"))
-        await StoredSnapshots(owned, thread["thread_id"]).put(snapshot)
+        read = Call(step="s", tool="search_corpus", input="x")
+        await StoredSnapshots(owned, thread["thread_id"], sealer_of(RESEARCH)).put(snapshot, read)
         item = {"namespace": ["notes"], "key": "k", "value": {"text": SECRET}}
         assert (await self.call("alice", "PUT", "/store/items", json=item)).status_code < 300
         account = {"refund_key": KEY}
@@ -243,8 +240,8 @@ async def town(database):
     async with open_services(
         database=database, graphs=graphs, payments=PAID, workspaces=workspaces
     ) as services:
-        desk = Desk(models=ModelSettings.model_construct(), research=ResearchConfig())
-        town = Town(create_app(services=services, identify=identify, desk=desk), services)
+        research = ResearchService(models=ModelSettings.model_construct(), research=RESEARCH)
+        town = Town(create_app(services=services, identify=identify, research=research), services)
         await town.furnish()
         yield town
         await town.client.aclose()
@@ -285,6 +282,57 @@ async def test_the_same_request_is_served_when_it_is_alices(town, method, path):
     )
     assert answer.status_code not in (401, 403), answer.text
     assert answer.status_code < 500, answer.text
+
+
+async def test_titles_are_searched_among_the_callers_own_threads(town):
+    async def found(user, words):
+        body = {"title_contains": words, "limit": 1000}
+        answer = await town.call(user, "POST", "/threads/search", json=body)
+        assert answer.status_code == 200, answer.text
+        return sorted(thread["metadata"]["title"] for thread in answer.json())
+
+    titles = ["The Mariana trench", "A trench of 100% mud", "Reefs_and_rays", "back\\slash"]
+    for title in titles:
+        await town.call("alice", "POST", "/threads", json={"metadata": {"title": title}})
+    await town.call("bob", "POST", "/threads", json={"metadata": {"title": "Bob's trench"}})
+    assert await found("alice", "TRENCH") == [titles[1], titles[0]]
+    assert await found("alice", " trench  mariana ") == [titles[0]]
+    assert await found("alice", "100%") == [titles[1]]
+    assert await found("alice", "0% m") == [titles[1]]
+    assert await found("alice", "f_a") == []
+    assert await found("alice", "s_a") == [titles[2]]
+    assert await found("alice", "k\\s") == [titles[3]]
+    assert await found("alice", "mariana reef") == []
+    assert await found("bob", "trench") == ["Bob's trench"]
+    assert await found("bob", "%") == []
+
+
+async def test_a_stream_that_was_open_before_the_thread_changed_hands_stays_empty(town):
+    """Bob opens, deletes and keeps reading; Alice then uses the same thread id."""
+    thread = str(uuid4())
+    assert (await town.call("bob", "POST", "/threads", json={"thread_id": thread})).is_success
+    body = {"channels": ["values", "custom", "lifecycle"]}
+    headers, place = {"x-test-user": "bob"}, f"/threads/{thread}"
+    stream = OpenStream(town.app, "POST", f"{place}/stream/events", headers=headers, body=body)
+    async with stream:
+        assert await stream.opened() == 200
+        assert (await town.call("bob", "DELETE", place)).is_success
+        assert (await town.call("alice", "POST", "/threads", json={"thread_id": thread})).is_success
+        event = Event(channel="custom", run_id="r", data={"name": "word", "payload": SECRET})
+        owner = Owner(tenant="alice", user="alice")
+        await town.services.events.append(UUID(thread), [event.encode()], owner=owner)
+        mine = OpenStream(
+            town.app,
+            "POST",
+            f"{place}/stream/events",
+            headers={"x-test-user": "alice"},
+            body=body,
+        )
+        async with mine:
+            async with asyncio.timeout(5):
+                while SECRET not in mine.text:  # noqa: ASYNC110  # Alice reads her own
+                    await asyncio.sleep(0.01)
+        assert SECRET not in stream.text
 
 
 @pytest.mark.parametrize("claim", ["user_id", "langgraph_auth_user", "langgraph_auth_user_id"])

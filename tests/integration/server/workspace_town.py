@@ -5,6 +5,7 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,18 @@ from serving import make_worker
 from bathysphere.agents.research import ResearchConfig
 from bathysphere.agents.workspace import spec
 from bathysphere.backends.object_store import open_bucket
-from bathysphere.engine.database import Database
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database
+from bathysphere.engine.database.schema import migrate
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.records import Owner
-from bathysphere.engine.schema import migrate
 from bathysphere.harness.build import build
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
 from bathysphere.server.app import create_app
 from bathysphere.server.identity.identify import Unauthenticated
-from bathysphere.server.research import Desk
-from bathysphere.server.services import Services, open_services
-from bathysphere.server.workspaces import Workspaces
+from bathysphere.server.process.services import Services, open_services
+from bathysphere.server.research.service import ResearchService
+from bathysphere.server.workspaces.service import Workspaces
 from bathysphere.tenancy.directory import Directory, Tenant
 from bathysphere.tenancy.quota import Quota
 from bathysphere.testing import ScriptedChatModel, calls, says
@@ -96,8 +97,9 @@ class Town:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.bucket = services.workspaces.bucket
-        desk = Desk(models=ModelSettings.model_construct(), research=ResearchConfig())
-        app = create_app(services=services, identify=identify, heartbeat_seconds=0.5, desk=desk)
+        desk = ResearchService(models=ModelSettings.model_construct(), research=ResearchConfig())
+        app = create_app(services=services, identify=identify, heartbeat_seconds=0.5, research=desk)
+        self.app = app
         transport = httpx.ASGITransport(app=app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://test", timeout=30)
 
@@ -128,8 +130,11 @@ async def open_town(
     database: Database,
     bucket_config: Any,
     extra: dict[str, Callable[[], Any]] | None = None,
+    *,
+    is_charged: bool = True,
     **options: Any,
 ) -> AsyncIterator[Town]:
+    """Not charged: there are accounts, but runs go on without money in them."""
     workspaces = Workspaces(directory=DIRECTORY, bucket=open_bucket(bucket_config))
     main, fast = ScriptedChatModel(answer=lead), ScriptedChatModel(answer=specialist)
     models = Models(main=main, subagent=fast, summary=main, audit=main)
@@ -141,8 +146,7 @@ async def open_town(
     async with open_services(
         database=database, graphs=graphs, workspaces=workspaces, **options
     ) as services:
-        worker = make_worker(services)
-        await worker._queue.open()
+        worker = await make_worker(services if is_charged else replace(services, payments=None))
         working = asyncio.create_task(worker.run())
         town = Town(services)
         try:

@@ -1,5 +1,6 @@
 """`langgraph.json`: loaded by path and attribute, as the development server does, and run."""
 
+import asyncio
 import importlib.util
 import inspect
 import json
@@ -31,7 +32,7 @@ def served(name, monkeypatch):
     found.loader.exec_module(module)
     made = getattr(module, attribute)
     assert inspect.signature(made).parameters == {}, "the server calls it without arguments"
-    return made()
+    return asyncio.run(made())
 
 
 async def test_a_served_graph_runs_and_has_no_checkpointer_of_its_own(graph):
@@ -44,8 +45,13 @@ async def test_a_served_graph_runs_and_has_no_checkpointer_of_its_own(graph):
     assert final["messages"][-1].text
 
 
-async def test_research_is_served_and_plans_without_a_key(monkeypatch):
-    graph = served("research", monkeypatch)
+@pytest.fixture
+def research(monkeypatch):
+    return served("research", monkeypatch)
+
+
+async def test_research_is_served_and_plans_without_a_key(research):
+    graph = research
     assert graph.checkpointer is None
     parts = graph.astream({"user_query": "How deep did it dive?"}, stream_mode="updates")
     async for update in parts:
@@ -59,5 +65,5 @@ async def test_a_served_graph_is_compiled_once(monkeypatch):
     monkeypatch.setenv("BATHYSPHERE_MODEL_MAIN", "demo:tour")
     from bathysphere import graphs
 
-    assert graphs.simple() is graphs.simple()
-    graphs.simple.cache_clear()
+    assert await graphs.simple() is await graphs.simple()
+    graphs._build.cache_clear()

@@ -10,7 +10,7 @@ from bathysphere import agents
 from bathysphere.core.errors import CallerError, ModelUnavailable
 from bathysphere.harness.spec import SubagentSpec
 from bathysphere.middleware.clarify import ClarifyMiddleware
-from bathysphere.models.reliability import ExplainModelErrors
+from bathysphere.middleware.reliability import ExplainModelErrors
 from bathysphere.models.resolve import name_of
 from bathysphere.models.settings import ModelSettings
 
@@ -44,7 +44,7 @@ def test_an_agent_is_served_by_langgraph_dev(name):
 
 
 def test_an_unknown_name_says_which_there_are():
-    with pytest.raises(CallerError, match="no agent called 'nobody'") as caught:
+    with pytest.raises(CallerError, match="Unknown agent: nobody") as caught:
         agents.load("nobody")
     assert caught.value.hint == "choose research, simple, tutor, workspace"
 
@@ -67,3 +67,16 @@ def test_a_model_without_a_key_is_one_sentence():
     settings = ModelSettings.model_construct(main="anthropic:claude-sonnet-4-6")
     with pytest.raises(ModelUnavailable, match="ANTHROPIC_API_KEY"):
         agents.configured("simple", settings)
+
+
+def test_a_subagent_that_settings_name_has_the_model_they_give_it():
+    settings = ModelSettings(
+        subagent="demo:tour", subagents={"files": "ollama:qwen3", "general-purpose": "ollama:big"}
+    )
+    for agent, subagent, model in (
+        ("workspace", "files", "ollama:qwen3"),
+        ("simple", "general-purpose", "ollama:big"),
+    ):
+        spec = agents.configured(agent, settings)
+        [found] = [sub for sub in spec.subagents if sub.name == subagent]
+        assert name_of(found.model) == model

@@ -9,15 +9,16 @@ import pytest
 
 from bathysphere.agents import configured
 from bathysphere.agents.research import spec
-from bathysphere.agents.research.asking import FULL, SMALL
-from bathysphere.agents.research.reaching import Reaching, corpus_of
 from bathysphere.agents.research.routing import (
     route_after_audit,
     route_after_execution,
     route_after_gate,
 )
 from bathysphere.agents.research.settings import ResearchSettings
+from bathysphere.agents.research.source_access import GuardedSources, corpus_of
+from bathysphere.agents.research.structured_output import FULL, SMALL
 from bathysphere.core.errors import ConfigError
+from bathysphere.harness.describe import describe
 from bathysphere.models.demo.model import DemoTourModel
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
@@ -55,7 +56,7 @@ def test_the_models_of_the_nodes_must_answer_these_forms(agent):
 
 
 def test_the_nodes_and_where_they_may_lead_are_these(agent):
-    check_snapshot("stack.txt", agent.describe() + "\n")
+    check_snapshot("stack.txt", describe(agent) + "\n")
 
 
 # ── routers are pure functions of the state ──
@@ -109,19 +110,19 @@ def config(model="demo:tour", **environment):
 
 
 def test_without_anything_set_the_sample_pages_are_searched():
-    assert set(config().reach.tools) == {"search_corpus", "read_context"}
+    assert set(config().sources.tools) == {"search_corpus", "read_context"}
 
 
 def test_a_real_model_searches_the_web():
-    assert set(config("ollama:qwen3").reach.tools) == {"web_search", "fetch_page", "read_context"}
+    assert set(config("ollama:qwen3").sources.tools) == {"web_search", "fetch_page", "read_context"}
 
 
 def test_a_corpus_takes_the_place_of_the_web_unless_both_are_wanted(monkeypatch, tmp_path):
     (tmp_path / "a.md").write_text("# A\n\nText.")
     monkeypatch.setenv("BATHYSPHERE_RESEARCH_CORPUS", str(tmp_path))
-    assert set(config("ollama:qwen3").reach.tools) == {"search_corpus", "read_context"}
+    assert set(config("ollama:qwen3").sources.tools) == {"search_corpus", "read_context"}
     monkeypatch.setenv("BATHYSPHERE_RESEARCH_WHERE", "both")
-    assert set(config("ollama:qwen3").reach.tools) == {
+    assert set(config("ollama:qwen3").sources.tools) == {
         "search_corpus",
         "web_search",
         "fetch_page",
@@ -132,11 +133,11 @@ def test_a_corpus_takes_the_place_of_the_web_unless_both_are_wanted(monkeypatch,
 @pytest.mark.parametrize(
     ("variable", "value", "match"),
     [
-        ("CORPUS", "/nowhere/at/all", "no folder"),
-        ("POLICY_FILE", "/nowhere/POLICY.md", "cannot be read"),
-        ("SIGNING_KEY", "short", "SIGNING_KEY cannot be used"),
-        ("WHERE", "moon", "WHERE cannot be used"),
-        ("WHERE", "corpus", "no corpus is named"),
+        ("CORPUS", "/nowhere/at/all", "Folder not found"),
+        ("POLICY_FILE", "/nowhere/POLICY.md", "Cannot read"),
+        ("SIGNING_KEY", "short", "Invalid value for .*SIGNING_KEY"),
+        ("WHERE", "moon", "Invalid value for .*WHERE"),
+        ("WHERE", "corpus", "No corpus is configured"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_one_sentence(monkeypatch, variable, value, match):
@@ -147,7 +148,7 @@ def test_a_setting_that_cannot_be_used_is_one_sentence(monkeypatch, variable, va
 
 
 def test_a_corpus_without_documents_is_one_sentence(tmp_path):
-    with pytest.raises(ConfigError, match=r"no \.md or \.txt files"):
+    with pytest.raises(ConfigError, match=r"No \.md or \.txt files"):
         corpus_of(tmp_path)
 
 
@@ -169,11 +170,11 @@ def test_a_key_is_kept_out_of_sight(monkeypatch):
 def test_a_configured_agent_is_a_graph_of_its_own():
     made = configured("research", ModelSettings.model_construct(main="demo:tour"))
     assert made.name == "research"
-    assert "hitl_gate" in made.describe()
+    assert "hitl_gate" in describe(made)
 
 
 async def test_without_an_engine_or_a_corpus_nothing_can_be_reached():
-    with pytest.raises(ConfigError, match="no search engine"):
-        await Reaching().search("x", 1)
-    with pytest.raises(ConfigError, match="no corpus"):
-        await Reaching().corpus("x", 1)
+    with pytest.raises(ConfigError, match="No search engine"):
+        await GuardedSources().search("x", 1)
+    with pytest.raises(ConfigError, match="No corpus"):
+        await GuardedSources().corpus("x", 1)

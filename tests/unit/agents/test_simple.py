@@ -13,7 +13,8 @@ from langgraph.types import Command
 from bathysphere.agents.simple import SimpleConfig, spec
 from bathysphere.core.usage import Limits, total
 from bathysphere.harness.build import build
-from bathysphere.models.reliability import reliability
+from bathysphere.harness.describe import describe
+from bathysphere.middleware.reliability import reliability
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ScriptedChatModel, calls, says, together
@@ -64,7 +65,7 @@ async def test_the_model_sees_these_tools(asked):
 
 def test_the_stack_is_this():
     layers = reliability(ModelSettings.model_construct())
-    described = spec(models=models_of(ScriptedChatModel()), reliability=layers).describe()
+    described = describe(spec(models=models_of(ScriptedChatModel()), reliability=layers))
     check_snapshot("stack.txt", described + "\n")
 
 

@@ -15,7 +15,8 @@ from bathysphere.agents.tutor import TutorConfig, spec
 from bathysphere.agents.tutor.voices import VOICES
 from bathysphere.argument.map import node_id_of
 from bathysphere.harness.build import build
-from bathysphere.models.reliability import reliability
+from bathysphere.harness.describe import describe
+from bathysphere.middleware.reliability import reliability
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ScriptedChatModel, calls, says, together
@@ -82,11 +83,11 @@ async def test_the_model_sees_these_tools(asked):
 
 def test_the_stack_is_this():
     layers = reliability(ModelSettings.model_construct())
-    described = spec(models=models_of(ScriptedChatModel()), reliability=layers).describe()
+    described = describe(spec(models=models_of(ScriptedChatModel()), reliability=layers))
     check_snapshot("stack.txt", described + "\n")
 
 
-def test_server_files_and_the_person_s_files_have_names_of_their_own(asked):
+def test_server_files_and_the_person_files_have_names_of_their_own(asked):
     (names,) = asked.tools_seen[1:]
     assert len(names) == len(set(names))
     assert {"read_file", "write_file", "read_user_file", "write_user_file"} <= set(names)

@@ -183,7 +183,7 @@ async def test_the_tour_of_the_tutor_shows_files_map_question_and_a_change_in_pa
     end = state["messages"][-1].text
     assert "not this time" not in end
     assert "not done" not in end
-    assert (folder / "tour-of-the-tutor.md").read_text().startswith("# A note of the tour")
+    assert (folder / "tour-of-the-tutor.md").read_text().startswith("# A note from the tour")
 
 
 async def test_without_files_the_tour_says_so_and_goes_on():
@@ -199,7 +199,7 @@ async def test_without_files_the_tour_says_so_and_goes_on():
         "write_todos",
     ]
     said = " ".join(m.text for m in state["messages"] if m.type == "ai")
-    assert "--files FOLDER" in said
+    assert "shares no document" in said
     assert state["messages"][-1].text.count("not this time") == 4
 
 

@@ -3,9 +3,7 @@
 import difflib
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -15,7 +13,10 @@ from bathysphere.agents.workspace import spec
 from bathysphere.agents.workspace.subagents import REGISTRY
 from bathysphere.backends.object_store import BucketConfig, ObjectStoreBackend, open_bucket
 from bathysphere.core.errors import NotAllowed
+from bathysphere.core.run_context import RunContext
 from bathysphere.harness.build import build
+from bathysphere.harness.describe import describe
+from bathysphere.middleware.file_approvals import MAX_FOLDER_FILES
 from bathysphere.middleware.workspace import RunRoot
 from bathysphere.models.resolve import Models
 from bathysphere.tenancy.directory import Directory, Tenant
@@ -31,14 +32,8 @@ DIRECTORY = Directory(
 )
 
 
-@dataclass(frozen=True)
-class Caller:
-    """What the worker puts into a run's context."""
-
-    tenant: str = "acme"
-    user: str = "ada"
-    changes: Any = None
-    effects: Any = None
+def caller_of(**given):
+    return RunContext(**{"tenant": "acme", "user": "ada"} | given)
 
 
 class Changes:
@@ -79,7 +74,7 @@ class Desk:
         return got.data.decode() if got else None
 
     async def run(self, given, caller=None):
-        caller = caller or Caller(changes=self.changes)
+        caller = caller or caller_of(changes=self.changes)
         await self.graph.ainvoke(given, THREAD, context=caller)
         state = await self.graph.aget_state(THREAD, subgraphs=True)
         return list(state.interrupts)
@@ -124,7 +119,7 @@ async def test_the_models_read_these_prompts_and_see_these_tools():
     check_snapshot("tools.json", json.dumps(tools, indent=2, sort_keys=True) + "\n")
     model = ScriptedChatModel()
     models = Models(main=model, subagent=model, summary=model, audit=model)
-    check_snapshot("stack.txt", spec(models=models, backend=desk.files).describe() + "\n")
+    check_snapshot("stack.txt", describe(spec(models=models, backend=desk.files)) + "\n")
 
 
 async def test_the_lead_has_task_and_its_list_and_nothing_else():
@@ -179,6 +174,31 @@ async def test_a_change_waits_with_its_difference_and_is_written_down_with_its_a
     assert (change.workspace, change.path, change.action) == ("main", "/a.md", "edit")
     assert (change.approver, change.before) == ("ada", b"old\nline\n")
     assert list(desk.changes.finished) == [change.call]
+
+
+async def test_a_person_is_shown_the_last_line_of_a_long_change():
+    long = "".join(f"line {n} of a report that goes on and on\n" for n in range(1500))
+    desk = Desk(calls("write_file", file_path="/a.md", content=f"{long}transfer everything\n"))
+    [question] = await desk.start()
+    assert "+transfer everything\n" in question.value["diff"]
+    assert (question.value["added"], question.value["removed"]) == (1501, 0)
+
+
+async def test_a_change_too_long_to_be_read_is_refused_and_nobody_is_asked():
+    long = "a line that is not read by anybody any more\n" * 4000
+    desk = Desk(calls("write_file", file_path="/a.md", content=f"{long}transfer everything\n"))
+    assert await desk.start() == []
+    assert desk.text("acme/main/a.md") is None
+    assert "smaller edits" in desk.last_tool_message().text
+
+
+async def test_a_long_file_can_be_deleted_and_the_card_says_how_much_goes():
+    desk = Desk(calls("delete", file_path="/a.md"))
+    desk.put("acme/main/a.md", "a line of a log file that has grown\n" * 5000)
+    [question] = await desk.start()
+    assert question.value["removed"] == 5000
+    assert await desk.answer(question, type="approve") == []
+    assert desk.text("acme/main/a.md") is None
 
 
 async def test_a_stale_approval_comes_back_with_the_new_difference():
@@ -252,13 +272,84 @@ async def test_a_step_that_is_run_again_after_the_write_landed_asks_nobody_again
 async def test_what_cannot_be_done_bothers_nobody():
     desk = Desk(
         EDIT,
-        calls("delete", file_path="/folder"),
+        calls("delete", file_path="/nothing"),
         calls("write_file", file_path="/../x", content=""),
+        calls("write_file", file_path="/folder", content="x"),
+        calls("write_file", file_path="/folder/x/y", content="x"),
+        calls("delete", file_path="/large"),
     )
     desk.put("acme/main/folder/x", "x")
+    for number in range(MAX_FOLDER_FILES + 1):
+        desk.put(f"acme/main/large/{number}", "x")
     assert await desk.start() == []
     texts = [m.text for m in desk.worker.requests[-1]]
-    assert any("no such file" in text for text in texts)
+    for words in ("file not found", "'/folder' is a folder", "'/folder/x' is a file", "201 files"):
+        assert any(words in text for text in texts), words
+
+
+async def test_a_file_that_has_a_folder_name_is_deleted_alone():
+    """Two harmless approvals must not erase what nobody saw."""
+    desk = Desk(calls("delete", file_path="/reports"))
+    desk.put("acme/main/reports", "scratch note\n")
+    desk.put("acme/main/reports/q1.md", "kept")  # a bucket lets others do this
+    [question] = await desk.start()
+    assert "-scratch note" in question.value["diff"]
+    assert await desk.answer(question, type="approve") == []
+    assert desk.text("acme/main/reports") is None
+    assert desk.text("acme/main/reports/q1.md") == "kept"
+    assert [change.path for change in desk.changes.begun.values()] == ["/reports"]
+
+
+FOLDER = {"/reports/deep/q2.md": "two", "/reports/q1.md": "one"}
+
+
+def folder_desk():
+    desk = Desk(calls("delete", file_path="/reports/"))
+    for path, text in FOLDER.items():
+        desk.put(f"acme/main{path}", text)
+    desk.put("acme/main/reports2/q3.md", "three")
+    return desk
+
+
+async def test_deleting_a_folder_lists_what_goes_and_can_be_undone_file_by_file():
+    desk = folder_desk()
+    [question] = await desk.start()
+    assert set(question.value["bound"]["files"]) == set(FOLDER)
+    assert [line.split(" ")[0] for line in question.value["diff"].splitlines()[1:]] == list(FOLDER)
+    assert await desk.answer(question, type="approve") == []
+    assert [meta.key for meta in desk.bucket.listing("acme/main").metas] == [
+        "acme/main/reports2/q3.md"
+    ]
+    kept = {change.path: change.before for change in desk.changes.begun.values()}
+    assert kept == {path: text.encode() for path, text in FOLDER.items()}
+    assert set(desk.changes.finished) == set(desk.changes.begun)
+    assert {change.approver for change in desk.changes.begun.values()} == {"ada"}
+
+
+async def test_a_folder_that_changed_since_comes_back_with_the_new_list():
+    desk = folder_desk()
+    [question] = await desk.start()
+    desk.put("acme/main/reports/new.md", "new")
+    [again] = await desk.answer(question, type="approve")
+    assert again.value["again"]
+    assert set(again.value["bound"]["files"]) == {*FOLDER, "/reports/new.md"}
+    assert len(desk.bucket.listing("acme/main").metas) == 4
+    assert desk.changes.begun == {}
+    assert await desk.answer(again, type="reject") == []
+    assert len(desk.bucket.listing("acme/main").metas) == 4
+
+
+@pytest.mark.parametrize("gone", [1, 2])
+async def test_a_folder_deletion_that_stopped_half_way_goes_on(gone):
+    desk = folder_desk()
+    [question] = await desk.start()
+    keys = [f"acme/main{path}" for path in FOLDER]
+    desk.bucket.delete(keys[:gone])  # as if the worker had died among them
+    assert await desk.answer(question, type="approve") == []
+    assert [meta.key for meta in desk.bucket.listing("acme/main").metas] == [
+        "acme/main/reports2/q3.md"
+    ]
+    assert len(desk.changes.finished) == 2  # also those that the first attempt wrote down
 
 
 # ── the tenant ──
@@ -267,8 +358,8 @@ async def test_what_cannot_be_done_bothers_nobody():
 @pytest.mark.parametrize(
     "other",
     [
-        Caller(tenant="zenith", user="eve"),
-        Caller(tenant="acme", user=""),
+        caller_of(tenant="zenith", user="eve"),
+        caller_of(tenant="acme", user=""),
         {"tenant": "acme", "user": "ada"},
         None,
     ],
@@ -309,7 +400,7 @@ async def test_a_workspace_the_identity_may_not_use_is_refused(workspace):
     with pytest.raises(NotAllowed):
         await Desk(WRITE).start(workspace=workspace)
     with pytest.raises(NotAllowed):
-        await Desk(WRITE).start(Caller(user="bob"), workspace="board")
+        await Desk(WRITE).start(caller_of(user="bob"), workspace="board")
 
 
 async def test_a_thread_stays_in_its_workspace():
@@ -323,12 +414,12 @@ def test_it_works_without_async_too():
     desk = Desk(EDIT)
     desk.put("acme/main/a.md", "old\n")
     given = {"messages": [("user", "Change it.")], "workspace": "main"}
-    desk.graph.invoke(given, THREAD, context=Caller())
+    desk.graph.invoke(given, THREAD, context=caller_of())
     [question] = desk.graph.get_state(THREAD, subgraphs=True).interrupts
     desk.put("acme/main/a.md", "old and more\n")
     answer = {question.id: {"type": "approve", "bound": question.value["bound"]}}
-    desk.graph.invoke(Command(resume=answer), THREAD, context=Caller())
+    desk.graph.invoke(Command(resume=answer), THREAD, context=caller_of())
     [again] = desk.graph.get_state(THREAD, subgraphs=True).interrupts
     answer = {again.id: {"type": "approve", "bound": again.value["bound"]}}
-    desk.graph.invoke(Command(resume=answer), THREAD, context=Caller())
+    desk.graph.invoke(Command(resume=answer), THREAD, context=caller_of())
     assert desk.text("acme/main/a.md") == "new and more\n"

@@ -164,7 +164,7 @@ def test_two_writers_who_add_at_once_both_stay():
     assert len(joined["relations"]) == 2
 
 
-def test_a_client_cannot_smuggle_in_a_node_under_another_s_id():
+def test_a_client_cannot_smuggle_in_a_node_under_another_id():
     known, ids = build_map(("claim", "a"))
     forged = {"id": ids["a"], "kind": "claim", "text": "z", "author": "tutor", "source": {}}
     joined = merge(known, {"nodes": {ids["a"]: forged}})

@@ -27,6 +27,5 @@ def test_it_shows_every_layer_of_one(capsys):
 def test_an_unknown_agent_is_a_sentence(capsys):
     assert main(["agents", "nobody"]) == 1
     assert capsys.readouterr().err == (
-        "error: there is no agent called 'nobody'\n"
-        "hint: choose research, simple, tutor, workspace\n"
+        "error: Unknown agent: nobody\nhint: choose research, simple, tutor, workspace\n"
     )

@@ -8,6 +8,7 @@ import pytest
 
 from bathysphere.cli import doctor
 from bathysphere.cli.main import main
+from bathysphere.models.settings import ModelSettings
 
 VARIABLES = (
     "BATHYSPHERE_MODEL_MAIN",
@@ -17,6 +18,15 @@ VARIABLES = (
     "OLLAMA_MODEL_NAME",
     "LM_STUDIO_MODEL_NAME",
     "ANTHROPIC_API_KEY",
+    "GCS_BUCKET_NAME",
+    "GOOGLE_CLOUD_CREDENTIALS_JSON",
+    "GOOGLE_CSE_API_KEY",
+    "GOOGLE_CSE_CX",
+    "BATHYSPHERE_STORAGE_KIND",
+    "BATHYSPHERE_SEARCH_ENGINE",
+    "BATHYSPHERE_RESEARCH_SIGNING_KEY",
+    "BATHYSPHERE_PAYMENTS_MINT",
+    "BATHYSPHERE_PAYMENTS_SECRET",
 )
 
 
@@ -46,10 +56,20 @@ def test_a_configured_model_that_cannot_be_used_is_a_problem(monkeypatch, capsys
     assert "fix: set ANTHROPIC_API_KEY" in shown
 
 
+def test_a_role_without_a_model_of_its_own_has_no_row_however_that_is_worded(monkeypatch):
+    choice = ModelSettings.choice
+    monkeypatch.setattr(
+        ModelSettings, "choice", lambda *at: choice(*at)._replace(chosen_by="other words")
+    )
+    assert [row for row in findings(doctor._models) if ": " in row] == [
+        "main: demo:tour (a scripted tour, not an AI)"
+    ]
+
+
 def test_settings_that_cannot_be_read_are_a_problem(monkeypatch, capsys):
     monkeypatch.setenv("BATHYSPHERE_MODEL_RETRIES", "many")
     assert main(["doctor"]) == 1
-    assert "BATHYSPHERE_MODEL_RETRIES cannot be used" in capsys.readouterr().out
+    assert "Invalid BATHYSPHERE_MODEL_RETRIES" in capsys.readouterr().out
 
 
 def test_services_that_do_not_answer_are_problems_and_no_password_is_shown(monkeypatch, capsys):
@@ -98,7 +118,7 @@ def test_another_version_of_the_stack_is_a_problem_with_its_fix(monkeypatch):
         importlib.metadata, "version", lambda name: "9.9" if name == "langgraph" else real(name)
     )
     (finding,) = [f for f in doctor._packages() if f.state == "problem"]
-    assert finding.what.startswith("langgraph 9.9, but ")
+    assert finding.what.startswith("langgraph 9.9 is installed, but ")
     assert finding.fix.startswith('pip install "langgraph==')
 
 
@@ -107,7 +127,73 @@ def test_a_missing_extra_says_how_to_get_it(monkeypatch):
     missing = [finding for finding in doctor._extras() if finding.state == "missing"]
     assert [(m.what, m.fix) for m in missing] == [
         (
-            "ollama (no langchain-ollama)",
+            "ollama (missing langchain-ollama)",
             'if you need it: pip install "bathysphere[ollama]"',
         )
     ]
+
+
+DEPLOYED = {
+    "BATHYSPHERE_STORAGE_KIND": "memory",
+    "GOOGLE_CSE_API_KEY": "hush-google",
+    "GOOGLE_CSE_CX": "cx",
+    "BATHYSPHERE_RESEARCH_SIGNING_KEY": "ab" * 32,
+    "BATHYSPHERE_PAYMENTS_MINT": "https://mint.example",
+    "BATHYSPHERE_PAYMENTS_SECRET": "hush-" + "s" * 32,
+}
+
+
+def test_storage_search_research_key_and_payments_have_a_row_each_where_nothing_is_set(capsys):
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    for row in (
+        "info     storage: none",
+        "ok       search: duckduckgo",
+        "info     research key: not set",
+        "info     payments: off",
+    ):
+        assert row in shown
+
+
+def test_what_is_set_up_is_told_without_its_secrets(monkeypatch, capsys):
+    for name, value in DEPLOYED.items():
+        monkeypatch.setenv(name, value)
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    for row in (
+        "ok       storage: memory, one workspace `main` each",
+        "ok       search: google_cse",
+        "ok       research key: BATHYSPHERE_RESEARCH_SIGNING_KEY is set",
+        "ok       payments: at https://mint.example",
+    ):
+        assert row in shown
+    assert "hush" not in shown
+    assert "abab" not in shown
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "row"),
+    [
+        ("BATHYSPHERE_STORAGE_KIND", "tape", "problem  storage: Invalid BATHYSPHERE_STORAGE_KIND"),
+        ("BATHYSPHERE_STORAGE_KIND", "gcs", "problem  storage: the bucket has no name"),
+        ("BATHYSPHERE_SEARCH_ENGINE", "nonsense", "problem  search: Invalid value for"),
+        ("BATHYSPHERE_RESEARCH_CORPUS", "nowhere", "problem  search: Folder not found: nowhere"),
+        ("BATHYSPHERE_SEARCH_ENGINE", "searxng", "problem  search: SearXNG is not configured"),
+        ("BATHYSPHERE_RESEARCH_SIGNING_KEY", "abc", "problem  research key: Invalid value for"),
+        ("BATHYSPHERE_PAYMENTS_MINT", "https://mint.example", "problem  payments: Payments need"),
+    ],
+)
+def test_a_part_that_is_set_up_wrongly_is_a_problem_of_its_row(
+    monkeypatch, capsys, variable, value, row
+):
+    monkeypatch.setenv(variable, value)
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert row in shown
+    assert "payments: " in shown  # the rows after it are still there
+
+
+def test_several_processes_without_one_research_key_are_told(monkeypatch):
+    monkeypatch.setenv("BATHYSPHERE_DATABASE_URL", "postgresql://127.0.0.1:1/x")
+    key = doctor._research_key()
+    assert (key.state, "BATHYSPHERE_RESEARCH_SIGNING_KEY" in key.fix) == ("missing", True)

@@ -1,6 +1,7 @@
 """The front door of the command line: light, and never a traceback."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -84,7 +85,7 @@ def test_importing_the_package_imports_nothing_of_the_agent_stack():
 
 
 def test_every_module_of_the_folder_is_a_command():
-    modules = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "main"}
+    modules = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "failures", "main"}
     assert modules == set(front.COMMANDS)
     for name in front.COMMANDS:
         module = front._module(name)
@@ -103,7 +104,7 @@ def test_the_version_is_the_packages(capsys):
 def test_an_unknown_command_suggests_one(capsys):
     assert front.main(["caht"]) == 2
     assert capsys.readouterr().err == (
-        "error: there is no command 'caht'\nhint: did you mean `bathysphere chat`?\n"
+        "error: Unknown command: caht\nhint: did you mean `bathysphere chat`?\n"
     )
 
 
@@ -166,3 +167,74 @@ def test_a_reader_that_goes_away_is_no_traceback():
     )
     assert child.stdout == "agent simple\n"
     assert "Traceback" not in child.stderr
+
+
+def test_help_is_a_command_too():
+    assert bathysphere("help").stdout == bathysphere("--help").stdout
+    assert bathysphere("help", "serve").stdout == bathysphere("serve", "--help").stdout
+
+
+def test_serve_is_introduced_by_the_browser():
+    for shown in (bathysphere("--help"), bathysphere("serve", "--help")):
+        assert "in your browser" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence", "hint"),
+    [
+        (ModuleNotFoundError("no", name="coincurve"), "optional dependency", "[payments]"),
+        (ModuleNotFoundError("no", name="psycopg.rows"), "'psycopg' is missing", "pip install"),
+        (ExceptionGroup("", [errors.ConfigError("no", hint="fix")]), "no", "fix"),
+        (FileNotFoundError(2, "No such file", "a.md"), "Cannot use a.md: No such file", "path"),
+    ],
+)
+def test_what_a_person_can_mend_is_never_called_a_bug(failing, capsys, error, sentence, hint):
+    failing(error)
+    assert front.main(["chat"]) == 1
+    shown = capsys.readouterr().err
+    assert sentence in shown.splitlines()[0]
+    assert hint in shown.splitlines()[1]
+    assert "bug" not in shown
+
+
+def test_a_module_of_our_own_that_is_missing_is_a_bug(failing, capsys):
+    failing(ModuleNotFoundError("no", name="bathysphere.nothing"))
+    assert front.main(["chat"]) == 70
+
+
+def test_an_unknown_agent_is_refused_before_the_stack_is_loaded():
+    code = (
+        "import sys\nfrom bathysphere.cli.main import main\ncode = main(['chat', 'tutro'])\n"
+        "assert code == 1\nprint(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "Unknown agent: tutro" in done.stderr
+    assert {name.partition(".")[0] for name in done.stdout.split()}.isdisjoint(HEAVY)
+
+
+def test_every_command_reads_the_env_file_of_the_folder(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BATHYSPHERE_SET", "outside")
+    monkeypatch.delenv("BATHYSPHERE_NEW", raising=False)
+    seen = {}
+
+    class Looking(Failing):
+        def run(self, args):
+            seen.update(os.environ)
+            return 0
+
+    monkeypatch.setattr(front, "_module", lambda name: Looking(None))
+    environment = dict(os.environ)
+    try:
+        (tmp_path / ".env").write_text("BATHYSPHERE_NEW=1\nBATHYSPHERE_SET=file\n")
+        assert front.main(["doctor"]) == 0
+        assert (seen["BATHYSPHERE_NEW"], seen["BATHYSPHERE_SET"]) == ("1", "outside")
+        assert "Read BATHYSPHERE_NEW from .env." in capsys.readouterr().err
+        (tmp_path / "other").write_text("BATHYSPHERE_OTHER=2\n")
+        assert front.main(["doctor", "--env-file", "other"]) == 0
+        assert seen["BATHYSPHERE_OTHER"] == "2"
+        assert front.main(["--env-file=nowhere", "doctor"]) == 1
+        assert "Cannot use nowhere" in capsys.readouterr().err
+    finally:
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]

@@ -25,7 +25,7 @@ def command(monkeypatch, tmp_path):
     async def get(self, url, *, server, hint, headers=None):
         if server == "Ollama":
             return {"models": [{"name": "qwen3:4b"}]}
-        raise ModelUnavailable(f"{server} does not answer at {url}", hint=hint)
+        raise ModelUnavailable(f"{server} is not reachable at {url}", hint=hint)
 
     monkeypatch.setattr(Probe, "get", get)
 
@@ -44,7 +44,7 @@ def test_it_shows_the_tour_what_is_here_and_how_to_leave(command, capsys, tmp_pa
     shown = capsys.readouterr().out
     assert "main        demo:tour  ok  a scripted tour, not an AI (no model is set)" in shown
     assert "ollama      ollama:qwen3:4b" in shown
-    assert "LM Studio does not answer" in shown
+    assert "LM Studio is not reachable" in shown
     assert f"llamacpp    none in {tmp_path}" in shown
     assert "export BATHYSPHERE_MODEL_MAIN=openai:gpt-5.5" in shown
     assert "export BATHYSPHERE_MODEL_MAIN=ollama:qwen3:4b" in shown
@@ -55,7 +55,7 @@ def test_a_model_that_cannot_be_used_is_shown_with_its_fix(command, capsys):
     command(BATHYSPHERE_MODEL_MAIN="ollama:gemma3", BATHYSPHERE_MODEL_FALLBACK="[red]:x")
     shown = capsys.readouterr().out
     assert "ollama:gemma3  no  Ollama at http://127.0.0.1:11434 has no model gemma3" in shown
-    assert "fix: ollama pull gemma3" in shown
+    assert "fix: run `ollama pull gemma3`" in shown
     assert "fallback 1  [red]:x" in shown
     assert "To leave the tour" not in shown
 
@@ -97,14 +97,14 @@ def test_pull_can_fetch_any_address_with_a_hash(command, monkeypatch, tmp_path, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["unknown"], "not in the list"),
-        (["--url", "http://x/y.gguf"], "go together"),
-        (["--sha256", "00"], "go together"),
-        (["../evil", "--url", "http://x/y", "--sha256", "0"], "cannot name a file"),
-        (["a/b", "--url", "http://x/y", "--sha256", "0"], "cannot name a file"),
-        (["--url", "http://x/", "--sha256", "0"], "cannot name a file"),
-        (["--url", "http://x/.gguf", "--sha256", "0"], "cannot name a file"),
-        (["--url", "http://127.0.0.1:9/y", "--sha256", "00"], "not a SHA-256 hash"),
+        (["unknown"], "Unknown model"),
+        (["--url", "http://x/y.gguf"], "must be used together"),
+        (["--sha256", "00"], "must be used together"),
+        (["../evil", "--url", "http://x/y", "--sha256", "0"], "Invalid file name"),
+        (["a/b", "--url", "http://x/y", "--sha256", "0"], "Invalid file name"),
+        (["--url", "http://x/", "--sha256", "0"], "Invalid file name"),
+        (["--url", "http://x/.gguf", "--sha256", "0"], "Invalid file name"),
+        (["--url", "http://127.0.0.1:9/y", "--sha256", "00"], "Invalid SHA-256 hash"),
     ],
 )
 def test_a_pull_that_cannot_be_meant_is_refused(command, arguments, message):

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from bathysphere.cli.main import main
-from bathysphere.cli.talk.researching import Bars
+from bathysphere.cli.talk.research_session import StepProgress
 from bathysphere.cli.talk.screen import Screen
 from bathysphere.evidence.proof.check import verify_proof
 
@@ -34,7 +34,7 @@ def research(monkeypatch, *args, typed=""):
 def test_a_first_look_needs_no_model_no_key_and_no_network(monkeypatch, capsys):
     assert research(monkeypatch, QUESTION, typed="a\n") == 0
     shown = capsys.readouterr().out
-    assert "No model is set up, so rules answer" in shown
+    assert "No model is configured, so rules answer" in shown
     assert "A plan needs your approval" in shown
     assert "audit: approved" in shown
     assert "✓ search: depth bathysphere reach" in shown
@@ -74,7 +74,7 @@ def test_a_plan_can_be_edited_step_by_step(monkeypatch, capsys):
     typed = "e\nrecord dive\n-\nfly: kites\nsearch: who designed it\n\n"
     assert research(monkeypatch, QUESTION, typed=typed) == 0
     shown = capsys.readouterr().out
-    assert "that is neither `search: words` nor `open: address`" in shown
+    assert "expected `search: words` or `open: URL`" in shown
     assert "audited again" in shown
     assert "✓ search: record dive" in shown
     assert "✓ search: who designed it" in shown
@@ -84,7 +84,7 @@ def test_a_plan_can_be_edited_step_by_step(monkeypatch, capsys):
 def test_a_rejected_plan_is_made_again(monkeypatch, capsys):
     assert research(monkeypatch, QUESTION, typed="r\nToo broad.\na\n") == 0
     shown = capsys.readouterr().out
-    assert "The person rejected it: Too broad." in shown
+    assert "The person rejected the plan: Too broad." in shown
     assert "(revision 1)" in shown
 
 
@@ -93,16 +93,16 @@ def test_a_policy_of_ones_own_holds(monkeypatch, capsys, tmp_path):
     rules = 'version = 1\n[content]\ndenied_terms = ["bathysphere"]'
     policy.write_text(f"# Mine\n\n```toml policy\n{rules}\n```\n")
     assert research(monkeypatch, QUESTION, "--policy", str(policy)) == 2
-    assert "refused 3 times" in capsys.readouterr().out
+    assert "rejected 3 times" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("--out", "report.txt"), "no ending that a report can have"),
-        (("--out", "/nowhere/at/all/report.zip"), "there is no folder"),
-        (("--corpus", "/nowhere/at/all"), "there is no folder"),
-        (("--policy", "/nowhere/POLICY.md"), "cannot be read"),
+        (("--out", "report.txt"), "Unsupported report format"),
+        (("--out", "/nowhere/at/all/report.zip"), "Folder not found"),
+        (("--corpus", "/nowhere/at/all"), "Folder not found"),
+        (("--policy", "/nowhere/POLICY.md"), "Cannot read"),
     ],
 )
 def test_what_cannot_work_is_one_sentence_before_any_work(monkeypatch, capsys, args, words):
@@ -115,7 +115,7 @@ def test_what_cannot_work_is_one_sentence_before_any_work(monkeypatch, capsys, a
 def test_nobody_there_approves_nothing(monkeypatch, capsys):
     assert research(monkeypatch, QUESTION, typed="") == 2
     shown = capsys.readouterr().out
-    assert "Nobody answers" in shown
+    assert "No input available" in shown
     assert "## Sources" not in shown
 
 
@@ -124,12 +124,12 @@ def test_on_a_terminal_each_step_has_a_bar():
     screen = Screen(out=out)
     screen.console = Console(file=out, force_terminal=True, width=100, color_system="truecolor")
     told = {"type": "research_step", "step": "1", "tool": "web_search", "input": "deep \x1b[2J sea"}
-    with Bars(screen) as bars:
+    with StepProgress(screen) as bars:
         bars.show({**told, "state": "started", "done": 0, "total": 1, "note": ""})
         bars.show({**told, "state": "done", "done": 1, "total": 1, "note": "4 results"})
         bars.show("something else")
     shown = out.getvalue()
-    assert "search: deep \\x1b[2J sea" in shown
+    assert "search: deep ⟨U+001B⟩[2J sea" in shown
     assert "━" in shown
     assert "4 results" in shown
 
@@ -138,3 +138,32 @@ def test_the_command_imports_the_stack_only_when_it_runs():
     code = "import sys; from bathysphere.cli.main import main\ntry: main(['research', '--help'])\n"
     code += "except SystemExit: assert 'langgraph' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_the_sample_report_has_dates_and_no_model_and_no_disagreement_of_units(monkeypatch, capsys):
+    assert research(monkeypatch, QUESTION, "--approve", "all") == 0
+    shown = capsys.readouterr().out
+    assert "found by" not in shown
+    assert "no date" not in shown
+    assert "dated 1934-08-16" in shown
+    disagree = shown.partition("Where sources disagree")[2].partition("## Sources")[0]
+    assert "923 metres" in disagree  # against the harbour's 1,200 metres
+    for table in disagree.split("\n\n"):
+        assert not ("923 metres" in table and "3,028 feet" in table)
+
+
+@pytest.mark.parametrize("question", ["zzz qqq xxx", "q"])
+def test_a_question_that_no_source_answers_is_not_called_done(monkeypatch, capsys, question):
+    assert research(monkeypatch, question, "--approve", "all") == 3
+    shown = capsys.readouterr().out
+    assert "Research failed: No source answers this question." in shown
+    assert "0 claims" not in shown
+
+
+def test_an_address_that_cannot_be_opened_is_an_error(monkeypatch, capsys, tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\nThe tower of Elm is 61 metres high.\n")
+    words = ("--corpus", str(tmp_path), "--url", "https://example.org/a")
+    assert research(monkeypatch, QUESTION, *words) == 1
+    shown = capsys.readouterr().err
+    assert "error: Cannot open https://example.org/a" in shown
+    assert "hint: omit --url" in shown

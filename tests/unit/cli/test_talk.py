@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import signal
 import threading
 from typing import Any
@@ -15,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
 from langgraph.types import interrupt
 
+from bathysphere.cli.main import main
 from bathysphere.cli.talk.answers import Answers, allowed, call_lines
 from bathysphere.cli.talk.screen import Screen, safe
 from bathysphere.cli.talk.session import Session
@@ -22,18 +24,20 @@ from bathysphere.core.errors import CallerError, UpstreamError
 from bathysphere.core.usage import Limits
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
+from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ScriptedChatModel, calls, fails, hangs, says, together
 
 
-def talk(model, *lines, tools=(), approve="ask", once=None, **extra):
+def talk(model, *lines, tools=(), approve="ask", once=None, has_map=True, **extra):
     """Have a talk in which the person types `lines`; what the terminal shows."""
     out = io.StringIO()
-    screen = Screen(out=out, given=io.StringIO("".join(f"{line}\n" for line in lines)))
+    screen = Screen(out=out, source=io.StringIO("".join(f"{line}\n" for line in lines)))
     spec = AgentSpec(name="t", model=model, tools=tools, **extra)
     session = Session(
         graph=build(spec, checkpointer=InMemorySaver()),
         screen=screen,
-        answers=Answers(screen=screen, approve=approve, alone=once is not None),
+        answers=Answers(screen=screen, approve=approve, unattended=once is not None),
+        has_map=has_map,
     )
     if once is None:
         assert session.talk(agent="t", model="scripted", is_default=False) == 0
@@ -92,7 +96,7 @@ def test_words_calls_results_and_use_are_shown():
     shown = talk(model, "Hello")
     lines = shown.splitlines()
     assert lines[:8] == [
-        "t on scripted. Ctrl-C stops the agent, Ctrl-D leaves.",
+        "t on scripted. Ctrl-C interrupts, Ctrl-D exits.",
         "",
         "you > Hello",
         "",
@@ -153,11 +157,11 @@ def test_what_a_tool_reports_is_shown():
 def test_a_run_that_was_stopped_says_its_limit():
     model = ScriptedChatModel(script=[calls("ls", path="/")])
     shown = talk(model, "Go", limits=Limits(model_calls=1))
-    assert "stopped at its limit of 1 model calls" in shown
+    assert "stopped: limit of 1 model calls" in shown
 
 
 def test_control_characters_are_shown_not_obeyed():
-    assert safe("a\x1b[2Jb\u202ec\td\r\ne") == "a\\x1b[2Jb\\u202ec\td\ne"
+    assert safe("a\x1b[2Jb\u202ec\td\r\ne") == "a⟨U+001B⟩[2Jb⟨U+202E⟩c\td\ne"
     model = ScriptedChatModel(
         script=[
             calls("write_file", file_path="/\x1b[2J.md", content="x\x1b]0;hi\x07"),
@@ -167,7 +171,7 @@ def test_control_characters_are_shown_not_obeyed():
     shown = talk(model, "Go", "a", approvals={"write_file": True})
     assert "\x1b" not in shown
     assert "\x9b" not in shown
-    assert "\\x1b[31mDone" in shown
+    assert "⟨U+001B⟩[31mDone" in shown
 
 
 def test_a_pipe_gets_no_colours_and_its_lines_are_not_cut():
@@ -224,19 +228,19 @@ def test_an_answer_in_the_tools_place():
 
 def test_an_edit_keeps_what_is_left_empty_and_reads_json():
     shown, result = approval("e", "", '"one\\ntwo', '"one\\ntwo"', "four")
-    assert "that is not JSON" in shown
+    assert "invalid JSON" in shown
     assert "Successfully replaced" in result
     assert "human reviewer replaced this tool call" in result
 
 
 def test_an_answer_that_is_not_a_choice_is_asked_again():
     shown, _ = approval("perhaps", "", "a")
-    assert shown.count("type one of a, e, r, s") == 2
+    assert shown.count("please type one of: a, e, r, s") == 2
 
 
 def test_only_the_allowed_answers_are_offered():
     shown, _ = approval("e", "a", gate={"allowed_decisions": ["approve", "reject"]})
-    assert "  approve (a), reject (r) > e\n    type one of a, r\n" in shown
+    assert "  approve (a), reject (r) > e\n    please type one of: a, r\n" in shown
     assert allowed({"properties": {"type": {"const": "respond"}}}) == ("respond",)
     assert allowed(None) == ("approve", "edit", "reject", "respond")
 
@@ -296,7 +300,7 @@ def test_several_questions_are_answered_together_in_one_resume():
             started.append(request.tool_call["id"])
             return await handler(request)
 
-    screen = Screen(out=out, given=Person())
+    screen = Screen(out=out, source=Person())
     spec = AgentSpec(
         name="t",
         model=model,
@@ -352,7 +356,7 @@ def test_an_unknown_question_is_shown_and_answered_in_json():
     model = ScriptedChatModel(script=[calls("pay", sats=5), says("Paid.")])
     shown = talk(model, "Go", "cashuA", '{"token": "cashuA"}', tools=(pay,))
     assert '    {\n      "type": "payment_exhausted",\n      "price": 5\n    }\n' in shown
-    assert "that is not JSON" in shown
+    assert "invalid JSON" in shown
     assert json.loads(results(model)[0]) == {"token": "cashuA"}
 
 
@@ -369,12 +373,12 @@ def test_without_a_person_approvals_go_by_the_rule(rule, result):
 def test_without_a_person_an_open_question_is_answered_by_saying_so():
     model = ScriptedChatModel(script=[calls("ask_user", question="Which year?"), says("2024.")])
     talk(model, tools=(ask_user,), once="Go")
-    assert "Nobody is there to answer" in results(model)[0]
+    assert "No one is available to answer" in results(model)[0]
 
 
 def test_without_a_person_a_choice_is_an_error():
     ask = calls("ask_choices", question="Which?", options=[{"id": "a", "label": "A"}])
-    with pytest.raises(CallerError, match=r"nobody is there to answer: Which\?"):
+    with pytest.raises(CallerError, match=r"no one is available: Which\?"):
         talk(ScriptedChatModel(script=[ask]), tools=(ask_choices,), once="Go")
 
 
@@ -408,7 +412,7 @@ def test_ctrl_c_stops_the_run_and_the_talk_goes_on():
 
     threading.Thread(target=press).start()
     shown = talk(model, "Go", "Are you there?")
-    assert "Stopped. What was done so far is kept" in shown
+    assert "Stopped. Work so far is kept" in shown
     assert "Here again." in shown
     assert "Error" not in shown
     model.assert_done()
@@ -416,7 +420,7 @@ def test_ctrl_c_stops_the_run_and_the_talk_goes_on():
 
 def test_a_talk_that_ends_at_a_question_stops():
     model = ScriptedChatModel(script=[calls("delete", file_path="/a.md")])
-    assert "Nobody answers: stopped." in talk(model, "Go", approvals={"delete": True})
+    assert "No input available; stopped." in talk(model, "Go", approvals={"delete": True})
 
 
 def test_after_an_unanswered_question_the_talk_goes_on():
@@ -430,7 +434,7 @@ def test_after_an_unanswered_question_the_talk_goes_on():
                 raise KeyboardInterrupt
             return line
 
-    screen = Screen(out=out, given=Person("Go\n^C\nForget it\n/exit\n"))
+    screen = Screen(out=out, source=Person("Go\n^C\nForget it\n/exit\n"))
     spec = AgentSpec(name="t", model=model, approvals={"delete": True})
     session = Session(
         graph=build(spec, checkpointer=InMemorySaver()),
@@ -449,7 +453,7 @@ def test_ctrl_c_at_the_prompt_leaves():
         def readline(self):
             raise KeyboardInterrupt
 
-    screen = Screen(out=io.StringIO(), given=Person())
+    screen = Screen(out=io.StringIO(), source=Person())
     session = Session(
         graph=build(AgentSpec(name="t", model=ScriptedChatModel()), checkpointer=InMemorySaver()),
         screen=screen,
@@ -472,7 +476,7 @@ def test_a_second_ctrl_c_leaves_a_run_that_will_not_stop():
         return "let go"
 
     model = ScriptedChatModel(script=[calls("cling")])
-    screen = Screen(out=io.StringIO(), given=io.StringIO("Go\nStill there?\n"))
+    screen = Screen(out=io.StringIO(), source=io.StringIO("Go\nStill there?\n"))
     session = Session(
         graph=build(AgentSpec(name="t", model=model, tools=(cling,)), checkpointer=InMemorySaver()),
         screen=screen,
@@ -493,3 +497,50 @@ def test_a_second_ctrl_c_leaves_a_run_that_will_not_stop():
     assert session.talk(agent="t", model="scripted", is_default=False) == 130
     presses.join()
     assert len(model.requests) == 1
+
+
+def test_a_note_breaks_between_words_in_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    Screen(out=out, plain=True).note("    It may read a text file, and asks a question first.")
+    lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("    ") and len(line) <= 40 for line in lines)
+    assert " ".join(" ".join(lines).split()).endswith("asks a question first.")
+
+
+def test_the_map_is_offered_only_where_there_is_one():
+    shown = talk(ScriptedChatModel(), "/help", "/map", "/exit", has_map=False)
+    assert "This agent has no argument map" in shown
+    assert "/accept N" not in shown
+    assert "/disclosures" in shown
+    assert "/accept N" in talk(ScriptedChatModel(), "/help", "/exit", has_map=True)
+
+
+@pytest.mark.parametrize(("words", "is_default"), [((), True), (("--model", "demo:tour"), False)])
+def test_only_a_tour_that_nobody_chose_is_announced_however_that_is_worded(
+    monkeypatch, words, is_default
+):
+    choice = ModelSettings.choice
+    monkeypatch.setattr(
+        ModelSettings, "choice", lambda *at: choice(*at)._replace(chosen_by="other words")
+    )
+    for name in ("BATHYSPHERE_MODEL_MAIN", "OLLAMA_MODEL_NAME", "LM_STUDIO_MODEL_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    begun = []
+    monkeypatch.setattr(Session, "talk", lambda _, **told: begun.append(told) or 0)
+    assert main(["chat", *words]) == 0
+    assert [told["is_default"] for told in begun] == [is_default]
+
+
+@pytest.mark.parametrize(("agent", "has_map"), [("simple", False), ("tutor", True)])
+def test_the_map_is_offered_to_the_agent_that_keeps_one(monkeypatch, agent, has_map):
+    begun = []
+    monkeypatch.setattr(Session, "talk", lambda session, **_: begun.append(session.has_map) or 0)
+    assert main(["chat", agent, "--model", "demo:tour"]) == 0
+    assert begun == [has_map]

@@ -11,7 +11,7 @@ from bathysphere.agents.tutor import spec
 from bathysphere.argument.map import add, empty, node_id_of, relate
 from bathysphere.cli.talk.answers import Answers
 from bathysphere.cli.talk.commands import Commands
-from bathysphere.cli.talk.events import Paused
+from bathysphere.cli.talk.events import Pause
 from bathysphere.cli.talk.map_tree import forest
 from bathysphere.cli.talk.proposals import Proposals, changed_rows
 from bathysphere.cli.talk.screen import Screen
@@ -31,7 +31,7 @@ CLAIM = node_id_of("claim", "Money is trust.")
 
 def terminal(*lines):
     out = io.StringIO()
-    return Screen(out=out, given=io.StringIO("".join(f"{line}\n" for line in lines))), out
+    return Screen(out=out, source=io.StringIO("".join(f"{line}\n" for line in lines))), out
 
 
 def decided(*lines, before=BEFORE, after=AFTER, approve="ask"):
@@ -48,7 +48,8 @@ def test_every_part_is_shown_with_what_is_around_it_and_accepted():
     verdict, shown = decided("a", "accept", "a")
     assert (verdict.text, verdict.refused) == (AFTER, ())
     assert (
-        "  It would change a.md: Numbers.\n    part 1 of 3, line 1\n    - one\n    + 1\n" in shown
+        "  The agent wants to change a.md: Numbers.\n    part 1 of 3, line 1\n    - one\n    + 1\n"
+        in shown
     )
     assert "    part 2 of 3, line 3\n      one\n      stays\n    - two\n    + 2\n" in shown
     assert shown.endswith("    accepted\n")
@@ -58,13 +59,13 @@ def test_parts_that_are_refused_stay_as_they_were_and_carry_the_reason():
     verdict, shown = decided("r", "too short", "a", "r", "")
     assert verdict.text == "one\nstays\n2\nstays too\nthree\n"
     assert verdict.refused == (Refused("1\n", "too short"), Refused("3\n", ""))
-    assert "1 of 3 parts as proposed; it is told so" in shown
+    assert "1 of 3 parts accepted; the agent has been told" in shown
 
 
 def test_a_part_is_written_by_the_person_instead():
     verdict, _ = decided("e", "eins", "zwei", ".", "t")
     assert verdict.text == AFTER.replace("1\n", "eins\nzwei\n")
-    assert verdict.refused == (Refused("1\n", "the person wrote it in another way"),)
+    assert verdict.refused == (Refused("1\n", "the person edited it"),)
 
 
 def test_an_edit_back_to_what_was_there_is_a_refusal_and_one_to_the_same_is_none():
@@ -101,15 +102,13 @@ def test_the_rest_is_taken_or_dropped_at_once():
 def test_the_last_part_has_no_rest():
     _, shown = decided("a", "a", "t", "a")
     assert shown.count("take the rest (t)") == 2
-    assert "type one of a, r, e\n" in shown
+    assert "please type one of: a, r, e\n" in shown
 
 
 def test_a_new_document_is_shown_whole():
     verdict, shown = decided("a", before=None, after="# New\n\nText\n")
     assert verdict.text == "# New\n\nText\n"
-    assert (
-        "It would write the new document a.md: Numbers.\n    + # New\n    + \n    + Text\n" in shown
-    )
+    assert "The agent wants to create a.md: Numbers.\n    + # New\n    + \n    + Text\n" in shown
 
 
 def test_an_empty_new_document_is_still_asked_for():
@@ -121,8 +120,8 @@ def test_by_rule_all_or_nothing_is_taken_and_it_is_shown_all_the_same():
     verdict, shown = decided(approve="all")
     assert (verdict.text, "part 3 of 3" in shown) == (AFTER, True)
     verdict, shown = decided(approve="none")
-    assert (verdict.text, verdict.reason) == (None, "Nobody was there to approve it.")
-    assert "refused: nobody is there to accept it" in shown
+    assert (verdict.text, verdict.reason) == (None, "No one was available to approve it.")
+    assert "refused: no one is available to accept it" in shown
 
 
 def test_who_leaves_in_the_middle_has_taken_nothing():
@@ -133,8 +132,8 @@ def test_who_leaves_in_the_middle_has_taken_nothing():
 def test_what_a_document_says_cannot_hide_a_line():
     _, shown = decided("a", before="x\n", after="\x1b[2Kharmless\r\n\u202ereverse\n")
     assert "\x1b" not in shown
-    assert "+ \\x1b[2Kharmless" in shown
-    assert "\\u202ereverse" in shown
+    assert "+ ⟨U+001B⟩[2Kharmless" in shown
+    assert "⟨U+202E⟩reverse" in shown
 
 
 def test_words_that_differ_are_marked_where_lines_are_alike():
@@ -166,7 +165,7 @@ SOURCE = {"file": "notes.md", "version": "1", "start": 3, "end": 9, "quote": "sa
 def commanded(values, *lines, answers=()):
     screen, out = terminal(*answers)
     commands = Commands(screen=screen, values=lambda: values)
-    taken = [commands.take(line) for line in lines]
+    taken = [commands.handle(line) for line in lines]
     return commands, out.getvalue(), taken
 
 
@@ -175,12 +174,12 @@ def test_the_map_is_a_tree_with_numbers(known):
     assert shown.splitlines()[:5] == [
         "  argument map",
         "  └── 1 ? claim  Money is trust.  (you)",
-        "      ├── 2 ? attacked by objection  Gold is \\x1b[2Juse.  (sceptic)",
+        "      ├── 2 ? attacked by objection  Gold is ⟨U+001B⟩[2Juse.  (sceptic)",
         "      └── 3 ? supported by premise  Paper is no use.  (tutor)",
         "          └── 4 ? supported by evidence  It says so.  (tutor, notes.md 3-9)",
     ]
     assert "    open:\n    Nothing answers node 2.\n" in shown
-    assert "/accept N or /refuse N decides; only you can" in shown
+    assert "decide with /accept N or /refuse N" in shown
 
 
 def test_a_node_in_a_circle_stands_once():
@@ -195,9 +194,9 @@ def test_a_node_in_a_circle_stands_once():
 def test_a_decision_is_shown_and_goes_with_the_next_message(known):
     commands, shown, _ = commanded({"argument_map": known}, "/map", "/accept 1, 3", "/refuse 2")
     assert "└── 1 ✓ claim" in shown
-    assert shown.rstrip().endswith("/accept N or /refuse N decides; only you can")
+    assert shown.rstrip().endswith("decide with /accept N or /refuse N")
     assert "objection" not in shown.rpartition("argument map")[2].partition("open:")[0]
-    given = commands.given()["argument_map"]["decisions"]
+    given = commands.state_update()["argument_map"]["decisions"]
     assert sorted(d["status"] for d in given.values()) == ["accepted", "accepted", "refused"]
 
 
@@ -209,27 +208,27 @@ def test_numbers_stay_with_their_nodes(known):
 @pytest.mark.parametrize(
     ("line", "says_so"),
     [
-        ("/accept 9", "There is no node 9. /map shows their numbers."),
-        ("/refuse", "Which node? /map shows their numbers."),
-        ("/export", "Give a file that ends in .md, .argdown, .json"),
-        ("/export map.pdf", "Give a file that ends in .md, .argdown, .json"),
-        ("/export /nowhere/at/all.md", "It could not be written: No such file or directory."),
-        ("/mpa", "There is no command /mpa."),
-        ("/help", "/disclosures   what of your documents has left this device"),
-        ("/", "There is no command /."),
-        ("/disclosures", "Nothing of your documents has left this device."),
+        ("/accept 9", "Unknown node: 9. /map shows the numbers."),
+        ("/refuse", "No node given. /map shows the numbers."),
+        ("/export", "The file name must end in .md, .argdown, .json"),
+        ("/export map.pdf", "The file name must end in .md, .argdown, .json"),
+        ("/export /nowhere/at/all.md", "No such file or directory"),
+        ("/mpa", "Unknown command: /mpa"),
+        ("/help", "/disclosures   passages of your documents that were shared"),
+        ("/", "Unknown command: /"),
+        ("/disclosures", "No passages of your documents have been shared."),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why(known, line, says_so):
     commands, shown, taken = commanded({"argument_map": known}, line)
     assert says_so in shown
     assert taken == [True]
-    assert commands.given() == {}
+    assert commands.state_update() == {}
 
 
 def test_without_a_map_there_is_nothing_to_show():
     _, shown, _ = commanded({}, "/map")
-    assert shown == "Nothing is on the map yet.\n"
+    assert shown == "The map is empty.\n"
 
 
 def test_a_path_at_the_beginning_of_a_message_is_no_command():
@@ -238,11 +237,11 @@ def test_a_path_at_the_beginning_of_a_message_is_no_command():
 
 
 @pytest.mark.parametrize("ending", ["md", "argdown", "json"])
-def test_the_map_is_written_with_the_person_s_decisions(known, tmp_path, ending):
+def test_the_map_is_written_with_the_person_decisions(known, tmp_path, ending):
     path = tmp_path / f"map.{ending}"
     values = {"argument_map": known}
     _, shown, _ = commanded(values, "/map", "/accept 1", f"/export {path}")
-    assert f"Written: {path} (4 nodes)." in shown
+    assert f"Wrote {path} (4 nodes)." in shown
     assert "Money is trust." in path.read_text()
     if ending == "json":
         assert len(json.loads(path.read_text())["decisions"]) == 1
@@ -281,7 +280,7 @@ def test_the_move_is_a_chip_and_words_that_are_taken_back_are_said_to_be():
     model = ScriptedChatModel(script=[picks("ask_premise"), says("It is trust."), says("Whose?")])
     shown, _ = talk(model, "Money is trust.")
     assert "  [ask premise] It is due.\n\nIt is trust.\n\n" in shown
-    assert "  ↺ it words that again: ask one question\n\nWhose?\n" in shown
+    assert "  ↺ rewording: ask one question\n\nWhose?\n" in shown
     assert "choose_move" not in shown
 
 
@@ -290,9 +289,9 @@ def test_what_leaves_the_device_is_said_at_once_and_listed_later():
     shown, _ = talk(
         ScriptedChatModel(script=script), "Read it", "/disclosures", texts={"a.md": "Müller\n"}
     )
-    assert "  ↑ left this device: a.md 0-7, 8 bytes\n" in shown
+    assert "  ↑ shared with the agent: a.md 0-7, 8 bytes\n" in shown
     assert "    a.md  0-7  8 bytes  sha256 " in shown
-    assert "1 passage, 8 bytes; names of documents are not counted" in shown
+    assert "1 passage, 8 bytes; document names are not counted" in shown
 
 
 def test_what_was_shown_before_a_talk_was_stopped_is_not_shown_again():
@@ -319,10 +318,10 @@ def test_what_was_shown_before_a_talk_was_stopped_is_not_shown_again():
                 raise KeyboardInterrupt
             return line
 
-    shown, device = talk(model, screen=(Screen(out=out, given=Person()), out), texts={"b": "x"})
+    shown, device = talk(model, screen=(Screen(out=out, source=Person()), out), texts={"b": "x"})
     assert shown.count("→ list_user_files") == 1
     assert shown.count("✓ list_user_files") == 1
-    assert "Stopped. What was done so far is kept" in shown
+    assert "Stopped. Work so far is kept" in shown
     assert "✗ write_user_file Tool call write_user_file with id" in shown
     assert shown.rstrip().splitlines()[-3].startswith("It was stopped.")
     assert device.documents.texts == {"b": "x"}
@@ -372,12 +371,12 @@ def test_what_was_written_is_not_written_again_when_another_answer_does_not_fit(
             asked = out.getvalue()
             if "Both are done." in asked or "→ review_nodes" not in asked:
                 return next(self.lines, "")
-            writes = asked.rfind("It would write") > asked.rfind("Which of these")
+            writes = asked.rfind("The agent wants to create") > asked.rfind("Which of these")
             return "a\n" if writes else f"{next(reviews)}\n"
 
-    shown, device = talk(model, screen=(Screen(out=out, given=Person()), out))
+    shown, device = talk(model, screen=(Screen(out=out, source=Person()), out))
     assert "not accepted: " in shown
-    assert shown.count("It would write the new document a.md") == 1
+    assert shown.count("The agent wants to create a.md") == 1
     assert device.asked.count("write_user_file") == 1
     assert device.documents.texts == {"a.md": "x\n"}
     assert "Both are done." in shown
@@ -394,7 +393,7 @@ def test_an_interrupt_that_is_still_open_is_answered_by_what_the_device_did_alre
     args = {"title": "a.md", "content": "x", "description": "A start."}
     call = {"id": "c1", "name": "write_user_file", "args": args}
     waiting = Interrupt(value={"type": "tool", "tool_call": call}, id="i1")
-    paused = Paused(interrupts=(waiting,), asked_by={})
+    paused = Pause(interrupts=(waiting,), asked_by={})
     first, second = session._answer(waiting, paused), session._answer(waiting, paused)
     assert first["c1"]["status"] == "applied"
     assert (first, device.asked) == (second, ["write_user_file"])

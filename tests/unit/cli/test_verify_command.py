@@ -25,7 +25,7 @@ def good(tmp_path) -> Path:
 def test_a_good_proof_holds(good, capsys):
     assert main(["verify", str(good)]) == 0
     out = capsys.readouterr().out
-    assert "holds. 6 claims (3 marked unsupported), 7 quotes, 3 sources" in out
+    assert "verified. 6 claims (3 marked unsupported), 7 quotes, 3 sources" in out
     assert SIGNER.public_key in out
     assert out.count("  ok ") == 9
 
@@ -35,7 +35,7 @@ def test_a_changed_one_does_not_and_says_where(good, capsys):
     assert main(["verify", str(good)]) == 1
     out = capsys.readouterr().out
     assert "FAILED  archive" in out
-    assert "does NOT hold" in out
+    assert "verification FAILED" in out
 
 
 def test_the_key_may_be_given(good, capsys):
@@ -54,7 +54,7 @@ def test_the_result_as_json(good, capsys):
 def test_no_file_and_no_such_file(capsys, tmp_path):
     assert main(["verify"]) == 1
     assert main(["verify", str(tmp_path / "none.zip")]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "Cannot read" in capsys.readouterr().err
 
 
 def test_the_page_can_be_written(tmp_path, capsys):
@@ -79,3 +79,20 @@ def test_it_needs_no_network_no_server_and_no_agent_stack(good):
     command = [sys.executable, "-c", ALONE, str(good)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ}, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_is_not_a_proof_is_called_that(tmp_path, capsys):
+    essay = tmp_path / "essay.md"
+    essay.write_text("# An essay\n")
+    assert main(["verify", str(essay)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"error: Not a proof: {essay}\nhint: pass a .zip file")
+
+
+def test_checks_that_were_not_made_are_not_shown_as_true(good, capsys):
+    good.write_bytes(good.read_bytes().replace(b"1974", b"1975"))
+    assert main(["verify", str(good)]) == 1
+    out = capsys.readouterr().out
+    assert out.count("not checked") == 8
+    assert "each quote is in" not in out

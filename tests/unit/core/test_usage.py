@@ -1,11 +1,20 @@
 """What a run used: joined from many places without counting twice."""
 
 import threading
+from contextlib import ExitStack
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bathysphere.core.usage import Limits, Meter, join, total
+
+
+class HandClock:
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
 
 counts = st.lists(st.integers(0, 9), min_size=3, max_size=3)
 usages = st.fixed_dictionaries(
@@ -79,3 +88,60 @@ def test_time_counts_once_however_many_work():
 
 def test_a_run_that_has_not_begun_used_nothing():
     assert total(None) == (0, 0, 0, 0.0, None)
+
+
+# ── working time ──
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["enter", "leave", "learn", "publish", "pass"]),
+        st.integers(0, 7),
+        st.floats(0, 20, allow_nan=False),
+    ),
+    max_size=120,
+)
+
+
+@given(STEPS)
+@settings(max_examples=400, deadline=None)
+def test_working_time_is_counted_once_in_any_interleaving(steps):
+    """Up to eight subagents work, publish what was used and learn it back, in any order."""
+    clock, published = HandClock(), [None] * 8
+    meter = Meter("r", clock)
+    working: dict[int, ExitStack] = {}
+    busy, union = [0.0] * 8, 0.0
+    for what, who, seconds in steps:
+        if what == "enter" and who not in working:
+            working[who] = ExitStack()
+            working[who].enter_context(meter.working())
+        elif what == "leave" and who in working:
+            working.pop(who).close()
+        elif what == "learn":
+            meter.learn(published[who])
+        elif what == "publish":
+            published[who] = meter.usage(str(who))
+        else:
+            clock.now += seconds
+            union += seconds if working else 0
+            for other in working:
+                busy[other] += seconds
+        counted = total(meter.usage("")).seconds
+        assert counted <= union + 0.001
+        assert counted <= clock.now * 8 + 0.001
+        assert counted >= max(busy) - 0.002
+
+
+@given(st.lists(st.floats(0, 5, allow_nan=False), min_size=1, max_size=40))
+def test_a_run_that_goes_on_elsewhere_keeps_its_seconds(seconds):
+    """What another process counted is the beginning, once."""
+    clock = HandClock()
+    usage, worked = None, 0.0
+    for step in seconds:
+        meter = Meter("r", clock)
+        with meter.working():
+            meter.learn(usage)
+            clock.now += step
+            meter.learn(usage)
+            usage = meter.usage("")
+        worked += step
+        assert abs(total(usage).seconds - worked) <= 0.001 * len(seconds)

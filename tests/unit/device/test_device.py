@@ -10,7 +10,7 @@ from bathysphere.device.device import MAX_TEXT, Device, Refused, Verdict
 from bathysphere.device.documents import MemoryDocuments, NoDocuments, version_of
 from bathysphere.device.hunks import chosen, hunks_of, lines_of
 from bathysphere.middleware.client_files.middleware import _TOOLS
-from bathysphere.middleware.client_files.wire import Changed, Failed, disclosed, in_words
+from bathysphere.middleware.client_files.wire import Changed, Failed, disclosed, to_text
 
 SHAPES = {name: answers for name, _, _, answers in _TOOLS}
 ESSAY = "Money is trust.\n\nGold is metal.\nNobody voted for it.\n"
@@ -28,7 +28,7 @@ def ask(device, name, **args):
 
 def told(name, result):
     """How the model reads an answer."""
-    return in_words(SHAPES[name].model_validate(result))
+    return to_text(SHAPES[name].model_validate(result))
 
 
 @pytest.fixture

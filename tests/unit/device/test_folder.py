@@ -121,7 +121,7 @@ def test_a_folder_with_too_many_documents_says_that_there_are_more(root, documen
 # ── writing ──
 
 
-def test_line_ends_and_the_file_s_mode_stay_as_they_were(root, documents):
+def test_line_ends_and_the_file_mode_stay_as_they_were(root, documents):
     path = root / "money.md"
     path.write_bytes(b"one\r\ntwo\r\n")
     path.chmod(0o640)
@@ -233,7 +233,7 @@ def test_the_same_text_again_is_the_same_version(place):
     assert third.version == first.version
 
 
-def test_a_new_document_takes_nobody_s_place(place):
+def test_a_new_document_replaces_no_other(place):
     assert place.create(place.place("b.md", "markdown"), "b\n").text == "b\n"
     with pytest.raises(DocumentError, match="already"):
         place.create("a.md", "mine")

@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
-from bathysphere.engine.owned_store import OwnedStore
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
+from bathysphere.core.writers import thread_namespace
+from bathysphere.engine.attempt_services.owned_store import OwnedStore
+from bathysphere.engine.namespaces import engine_thread_namespace, owner_namespace
 
 names = st.sampled_from(["a", "a.b", "a%2Eb", "owners", "b"])
 owners = st.builds(lambda t, u: Owner(tenant=t, user=u), names, names)
@@ -47,3 +49,17 @@ async def test_deleting_reaches_only_ones_own():
     item = await alice.aget(("notes",), "k")
     assert item.value == {"of": "alice"}
     assert item.namespace == ("notes",)
+
+
+def test_what_the_engine_keeps_is_below_another_root():
+    store = InMemoryStore()
+    owner = Owner(tenant="t", user="alice")
+    view = OwnedStore(store, owner)
+    space = thread_namespace("one")
+    view.put((*space, "snapshots"), "k", {"n": 1})
+    view.put(("notes",), "k", {"n": 2})
+    assert view.get((*space, "snapshots"), "k").value == {"n": 1}
+    assert [item.key for item in view.search(space)] == ["k"]
+    assert everything(view) == {(("notes",), "k"): {"n": 2}}
+    assert len(store.search(engine_thread_namespace(owner, "one"))) == 1
+    assert not store.search((*owner_namespace(owner), *space))

@@ -9,10 +9,11 @@ from langchain_core.messages import AIMessageChunk
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
-from bathysphere.engine.events import Event, MemoryEventLog
-from bathysphere.engine.publish import Publisher
-from bathysphere.engine.records import Owner, Run, Work
-from bathysphere.engine.stream import Happening, Token
+from bathysphere.core.identity import Owner
+from bathysphere.engine.events.langgraph_stream import StreamEvent, Token
+from bathysphere.engine.events.log import Event, MemoryEventLog
+from bathysphere.engine.events.publisher import Publisher
+from bathysphere.engine.records import Run, Work
 
 pytestmark = pytest.mark.timeout(10)
 
@@ -28,6 +29,7 @@ def a_run() -> Run:
         cancel=None,
         attempt=1,
         strikes=1,
+        losses=0,
         token=1,
         seq=1,
         tag=0,
@@ -48,12 +50,14 @@ class RecordingLog(MemoryEventLog):
         self.losses: list[bool] = []
         self.is_away = False
 
-    async def append(self, thread_id, bodies, *, token=0, after_loss=False):
+    async def append(self, thread_id, bodies, *, owner, token=0, after_loss=False):
         if self.is_away:
             raise UpstreamError("away")
         self.batches.append([Event.decode(body) for body in bodies])
         self.losses.append(after_loss)
-        return await super().append(thread_id, bodies, token=token, after_loss=after_loss)
+        return await super().append(
+            thread_id, bodies, owner=owner, token=token, after_loss=after_loss
+        )
 
 
 def token(text: str, message: str = "m1", **more) -> Token:
@@ -121,37 +125,46 @@ async def test_a_log_that_is_away_stops_nothing_and_leaves_a_gap():
 async def test_a_large_state_is_named_not_sent():
     log = RecordingLog()
     async with Publisher(log, a_run(), clock=SystemClock(), values_limit=200) as publisher:
-        publisher.add(Happening(channel="values", namespace=(), data={"text": "x" * 300}))
-        publisher.add(Happening(channel="values", namespace=(), data={"n": 1}))
+        publisher.add(StreamEvent(channel="values", namespace=(), data={"text": "x" * 300}))
+        publisher.add(StreamEvent(channel="values", namespace=(), data={"n": 1}))
     ((large, small),) = log.batches
     assert large.data["omitted_bytes"] > 200
     assert small.data == {"n": 1}
 
 
 async def test_what_cannot_be_json_is_said_not_raised():
-    log = RecordingLog()
+    log, endless = RecordingLog(), {}
+    endless["again"] = endless
     async with Publisher(log, a_run(), clock=SystemClock()) as publisher:
-        publisher.add(Happening(channel="custom", namespace=(), data={"n": 2**80}))
-        publisher.add(Happening(channel="custom", namespace=(), data={"s": {1}, "o": object}))
+        publisher.add(StreamEvent(channel="custom", namespace=(), data=endless))
+        publisher.add(StreamEvent(channel="custom", namespace=(), data={"s": {1}, "o": object}))
     ((unreadable, readable),) = log.batches
     assert "unreadable" in unreadable.data
     assert readable.data == {"s": [1], "o": "<class 'object'>"}
 
 
 class SlowLog(RecordingLog):
-    """Takes a while to append, as a log across the network does."""
+    """Takes as long to append as the test says, as a log across the network does."""
 
-    async def append(self, thread_id, bodies, *, token=0, after_loss=False):
-        await asyncio.sleep(0.05)
-        return await super().append(thread_id, bodies, token=token, after_loss=after_loss)
+    def __init__(self):
+        super().__init__()
+        self.is_appending, self.may_append = asyncio.Event(), asyncio.Event()
+
+    async def append(self, thread_id, bodies, *, owner, token=0, after_loss=False):
+        self.is_appending.set()
+        await self.may_append.wait()
+        return await super().append(
+            thread_id, bodies, owner=owner, token=token, after_loss=after_loss
+        )
 
 
 async def test_a_batch_on_its_way_when_the_run_ends_arrives():
     log = SlowLog()
     async with Publisher(log, a_run(), clock=SystemClock(), interval=0.01) as publisher:
         publisher.add(token("first"))
-        await asyncio.sleep(0.03)  # the first batch is being appended now
+        await asyncio.wait_for(log.is_appending.wait(), 5)
         assert log.batches == []
         publisher.add(token(" second"))
+        asyncio.get_running_loop().call_soon(log.may_append.set)
     told = [event.data["text"] for batch in log.batches for event in batch]
     assert "".join(told) == "first second"

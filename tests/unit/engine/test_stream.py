@@ -3,9 +3,9 @@
 from langchain_core.messages import AIMessageChunk, RemoveMessage, ToolMessage
 from langgraph.types import Interrupt
 
-from bathysphere.engine.stream import Happening, StreamMapper, Token
+from bathysphere.engine.events.langgraph_stream import StreamEvent, StreamMapper, Token
 
-STARTED = Happening(
+STARTED = StreamEvent(
     channel="lifecycle", namespace=("tools:1",), data={"event": "started", "graph": "tools"}
 )
 
@@ -26,7 +26,7 @@ def test_a_token_keeps_its_place():
 def test_a_whole_message_is_an_event():
     message = ToolMessage(content="4", tool_call_id="c1", id="m2")
     (item,) = StreamMapper().map(part("messages", (message, {"langgraph_node": "tools"})))
-    assert isinstance(item, Happening)
+    assert isinstance(item, StreamEvent)
     assert item.data["event"] == "message"
     assert item.data["message"]["type"] == "tool"
 

@@ -66,7 +66,7 @@ def test_an_invented_source_is_refused_unless_the_words_are_somewhere():
     assert quote.snapshot == OTHER.id
 
 
-def test_small_slips_are_repaired_with_the_source_s_own_words():
+def test_small_slips_are_repaired_with_the_words_of_the_source():
     written = "the aurora dam was finished, in 1974, after 9 years of work"
     refused = check_quote(written, READ, AURORA.id)
     assert refused.refusal == "altered"  # «9» is a number the passage does not have in digits

@@ -179,3 +179,21 @@ def test_nothing_of_a_source_breaks_docx_or_pdf():
 )
 def test_text_stays_text_in_markdown(text, shown):
     assert escape(text) == shown
+
+
+def test_one_of_a_kind_is_singular_in_every_format():
+    tally = REPORT.tally.model_copy(
+        update={"claims": 1, "quotes": 1, "sources": 1, "contradictions": 1}
+    )
+    one = REPORT.model_copy(update={"tally": tally})
+    texts = {
+        "md": to_markdown(one),
+        "html": text_of_html(to_html(one)),
+        "docx": text_of_docx(to_docx(one)),
+        "pdf": text_of_pdf(to_pdf(one)),
+    }
+    for kind, text in texts.items():
+        words = " ".join(text.split())
+        assert "1 claim:" in words, kind
+        assert "1 quote from 1 source," in words, kind
+        assert "1 disagreement." in words, kind

@@ -39,6 +39,7 @@ def run_page(page: Path, cases: list[dict]) -> list[dict]:
 @pytest.mark.node
 def test_both_verifiers_agree_on_proofs_and_forgeries(page, tmp_path):
     proofs = {"marked": PROOF, "dropped": proof("drop"), "nothing": b"", "cut": PROOF[:-1]}
+    proofs |= {"essay": b"# An essay\n" * 9, "zip": b"PK\3\4" + bytes(26) + b"word/document.xml"}
     proofs |= {name: forged(change) for name, (change, _) in FORGERIES.items()}
     proofs |= {f"odd {seed}": mutated(seed) for seed in range(150)}
     proofs |= {f"mended {seed}": mended(seed)[1] for seed in range(100)}
@@ -52,7 +53,9 @@ def test_both_verifiers_agree_on_proofs_and_forgeries(page, tmp_path):
         ours = verify_proof(data)
         failed = next((check.name for check in ours.checks if check.state == "failed"), None)
         assert (answer["ok"], answer["failed"]) == (ours.ok, failed), (name, answer)
-    assert [answer["ok"] for answer in said][:4] == [True, True, False, False]
+        assert answer["is_proof"] == ours.is_proof, name
+    assert [answer["ok"] for answer in said][:6] == [True, True, False, False, False, False]
+    assert [answer["is_proof"] for answer in said][:6] == [True, True, False, True, False, False]
     assert said[0]["fingerprint"] == fingerprint(SIGNER.public_key)
 
 
@@ -130,7 +133,7 @@ def test_the_page_is_one_file_without_addresses_and_allows_only_itself():
     assert "innerHTML" not in page
 
 
-def test_the_page_has_the_exporter_s_words():
+def test_the_page_has_the_exporter_words():
     page = verifier_page()
     for words in [*MEANING.values(), *FINDINGS.values(), *FLAGS.values()]:
         assert f'"{words}"' in page, words

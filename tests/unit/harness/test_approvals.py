@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from deepagents.backends.composite import CompositeBackend
+from deepagents.backends.local_shell import LocalShellBackend
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from trees import by_role, calls, results, says, send_out, tree
@@ -57,7 +59,7 @@ def test_approved_it_runs(mode):
     assert state["files"]["/a.md"]["content"] == "hello"
 
 
-def test_edited_the_person_s_version_runs_and_the_model_is_told(mode):
+def test_edited_the_person_version_runs_and_the_model_is_told(mode):
     thread = Thread(tree(ScriptedChatModel(script=[write(), says("ok")]), approvals=GATED), mode)
     edited = {"name": "write_file", "args": {"file_path": "/b.md", "content": "better"}}
     state = thread.answer(thread.start(), {"type": "edit", "edited_action": edited})
@@ -147,3 +149,31 @@ def test_a_subagent_may_have_approvals_of_its_own(mode):
     state = thread.start()
     assert "__interrupt__" not in state
     assert state["files"]["/a.md"]["content"] == "hello"
+
+
+# ── a shell ──
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_shell_command_waits_wherever_a_backend_offers_one(mode, tmp_path, routed):
+    marker = tmp_path / "ran"
+    shell = LocalShellBackend(root_dir=tmp_path, virtual_mode=False)
+    backend = CompositeBackend(default=shell, routes={}) if routed else shell
+    script = [calls("execute", command=f"touch {marker}"), says("done")]
+    spec = tree(ScriptedChatModel(script=script), approvals={}, backend=backend)
+    thread = Thread(spec, mode)
+    state = thread.start()
+    (asked,) = state["__interrupt__"]
+    assert asked.value["type"] == "tool_approval"
+    assert not marker.exists()
+    thread.answer(state, {"type": "approve"})
+    assert marker.exists()
+
+
+def test_a_specification_may_let_a_shell_run_unasked(mode, tmp_path):
+    marker = tmp_path / "ran"
+    backend = LocalShellBackend(root_dir=tmp_path, virtual_mode=False)
+    script = [calls("execute", command=f"touch {marker}"), says("done")]
+    spec = tree(ScriptedChatModel(script=script), approvals={"execute": False}, backend=backend)
+    assert "__interrupt__" not in Thread(spec, mode).start()
+    assert marker.exists()

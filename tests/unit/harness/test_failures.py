@@ -73,7 +73,7 @@ def test_a_hanging_subagent_is_cancelled_at_its_time_and_its_siblings_go_on(mode
     assert time.monotonic() - start < 5
     assert results(state) == [
         "a done",
-        "The subagent `worker` failed: it did not finish within 0.5 seconds and was cancelled.",
+        "The subagent `worker` failed: timed out after 0.5 seconds.",
         "c done",
     ]
     assert state["messages"][-1].text == "all back"
@@ -120,7 +120,7 @@ def test_a_hanging_tool_is_cancelled_at_its_time(mode):
     model = ScriptedChatModel(script=[together(calls("sleep"), calls("quick")), says("ok")])
     state = run(tree(model, sleep, quick, limits=Limits(tool_seconds=0.3)), mode)
     assert results(state) == [
-        "The tool `sleep` failed: it did not finish within 0.3 seconds and was cancelled.",
+        "The tool `sleep` failed: timed out after 0.3 seconds.",
         "here",
     ]
 

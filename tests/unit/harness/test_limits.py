@@ -39,7 +39,7 @@ def test_a_limit_of_n_model_calls_is_exactly_n_calls(mode, allowed):
     if allowed < needed:
         assert used.stopped == {"limit": "model_calls", "max": allowed}
         assert state["messages"][-1].text == (
-            f"Stopped here: this run reached its limit of {allowed} model calls."
+            f"Stopped: this run reached its limit of {allowed} model calls."
         )
     else:
         assert used.stopped is None
@@ -60,7 +60,7 @@ def test_a_limit_of_n_tool_calls_is_exactly_n_calls(mode, allowed):
     state = run(tree(model, look, limits=Limits(tool_calls=allowed)), mode)
     used = total(state["usage"])
     assert used.stopped == {"limit": "tool_calls", "max": allowed}
-    sent_out = sum(not result.startswith("Not run") for result in results(state))
+    sent_out = sum(not result.startswith("Skipped") for result in results(state))
     assert len(seen) + sent_out == used.tool_calls == allowed  # `task` is a tool call too
     assert "tool calls" in state["messages"][-1].text
 
@@ -165,7 +165,7 @@ def test_a_call_that_is_not_run_says_why(mode):
     model = ScriptedChatModel(script=[together(calls("look", what="a"), calls("look", what="b"))])
     state = run(tree(model, look, limits=Limits(tool_calls=1)), mode)
     assert sorted(results(state)) == [
-        "Not run: this run reached its limit of 1 tool calls.",
+        "Skipped: this run reached its limit of 1 tool calls.",
         "saw a" if "saw a" in results(state) else "saw b",
     ]
 
@@ -193,3 +193,17 @@ def test_a_call_that_pauses_counts_once_however_often_it_is_entered():
     state = graph.invoke(Command(resume={i.id: "yes" for i in state["__interrupt__"]}), config)
     assert state["messages"][-1].text == "all back"
     assert total(state["usage"]).tool_calls == 2  # `task` and `ask`, each entered twice
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_working_time_in_subagents_is_no_more_than_the_wall_clock(mode, workers):
+    @tool
+    def look(what: str) -> str:
+        """Look at something."""
+        time.sleep(0.02)
+        return what
+
+    began = time.monotonic()
+    state = run(tree(busy_tree(workers, each=8), look, limits=Limits(seconds=60)), mode)
+    wall = time.monotonic() - began
+    assert 8 * 0.02 <= total(state["usage"]).seconds <= wall

@@ -8,6 +8,7 @@ from trees import WORKER, calls, run, says, tree
 
 from bathysphere.core.errors import ConfigError
 from bathysphere.harness import build as building
+from bathysphere.harness.describe import describe
 from bathysphere.harness.spec import AgentSpec, CompiledSubagent, SubagentSpec
 from bathysphere.harness.stack import layer_name
 from bathysphere.testing import ScriptedChatModel
@@ -59,11 +60,11 @@ def test_what_is_described_is_what_is_built(monkeypatch):
         approvals={"delete": True},
         subagents=(WORKER, SubagentSpec(name="free", description="Free.", approvals={})),
     )
-    said, real = described(spec.describe()), built(spec, monkeypatch)
+    said, real = described(describe(spec)), built(spec, monkeypatch)
     assert said["main agent"] == real["tree"]
     assert said["subagent worker"] == real["worker"]
     assert said["subagent free"] == real["free"]
-    assert "  sends out  worker, free\n" in spec.describe()
+    assert "  subagents  worker, free\n" in describe(spec)
     assert "ApprovalsMiddleware" in said["subagent worker"]
     assert "ApprovalsMiddleware" not in said["subagent free"]
 
@@ -84,7 +85,7 @@ def test_the_order_of_the_default_stack_is_this(monkeypatch):
     ]
 
 
-def test_an_agent_s_own_layers_stand_between_core_and_inner(monkeypatch):
+def test_layers_of_an_agent_stand_between_core_and_inner(monkeypatch):
     from langchain.agents.middleware import ModelRetryMiddleware
 
     spec = AgentSpec(
@@ -93,7 +94,7 @@ def test_an_agent_s_own_layers_stand_between_core_and_inner(monkeypatch):
     layers = built(spec, monkeypatch)["own"]
     assert layers.index("TurnMiddleware") < layers.index("ModelRetryMiddleware")
     assert layers.index("ModelRetryMiddleware") < layers.index("LimitsMiddleware")
-    assert described(spec.describe())["main agent"] == layers
+    assert described(describe(spec))["main agent"] == layers
 
 
 def test_every_agent_plans(mode):
@@ -123,7 +124,7 @@ def test_two_lists_in_one_message_are_refused(mode):
 
 
 @pytest.mark.parametrize("clash", ["read_file", "write_todos", "task"])
-def test_a_tool_that_has_another_s_name_is_an_error(clash):
+def test_a_tool_that_has_another_name_is_an_error(clash):
     @tool(clash)
     def mine(what: str) -> str:
         """Mine."""
@@ -171,12 +172,11 @@ def test_a_compiled_subagent_is_described_and_sent_out(mode):
         script=[calls("task", description="x", subagent_type="made"), says("ok")]
     )
     spec = tree(model, subagents=(sub,))
-    assert "subagent made (compiled elsewhere)" in spec.describe()
+    assert "subagent made (precompiled)" in describe(spec)
     assert [m.text for m in run(spec, mode)["messages"] if m.type == "tool"] == ["hi"]
 
 
-def test_a_spec_can_be_compared_and_printed():
+def test_equal_specs_compare_equal():
     model = ScriptedChatModel(script=[])
     backend = tree(model).backend
     assert tree(model, backend=backend) == tree(model, backend=backend)
-    assert str(tree(model)).startswith("agent tree\n")

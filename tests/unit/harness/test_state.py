@@ -1,12 +1,12 @@
 """The history's reducer appends quickly and still does all that deepagents' does."""
 
-from deepagents._messages_reducer import _messages_delta_reducer
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from bathysphere.harness.state import merge_messages
+from bathysphere.upstream import merge_message_writes
 
 ids = st.sampled_from(["a", "b", "c", "d", None])
 written = st.one_of(
@@ -22,7 +22,7 @@ batches = st.lists(st.one_of(st.lists(written, max_size=3), written), max_size=4
 def test_it_gives_what_deepagents_reducer_gives(steps):
     ours = theirs = None
     for writes in steps:
-        ours, theirs = merge_messages(ours, writes), _messages_delta_reducer(theirs, writes)
+        ours, theirs = merge_messages(ours, writes), merge_message_writes(theirs, writes)
         assert [(m.type, m.id, m.content) for m in ours] == [
             (m.type, m.id, m.content) for m in theirs
         ]

@@ -72,7 +72,7 @@ async def test_an_answer_to_a_question_is_something_that_the_person_said():
     assert state["argument_map"]["nodes"][CLAIM]["author"] == "person"
 
 
-async def test_a_node_of_the_tutor_s_own_is_linked_to_the_message_that_put_it_there():
+async def test_a_node_by_the_tutor_is_linked_to_the_message_that_added_it():
     graph, _ = agent(claim(), says("I see."))
     state = await say(graph)
     node = state["argument_map"]["nodes"][CLAIM]

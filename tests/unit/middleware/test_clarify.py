@@ -139,7 +139,7 @@ def test_several_may_be_chosen_where_that_was_offered(mode):
 def test_options_must_differ(mode):
     ask = calls("ask_choices", question="Which?", options=[OPTIONS[0], OPTIONS[0]])
     final = Talk(mode, ask, says("I see.")).say()
-    assert "every option needs an id of its own" in results(final)[0]
+    assert "option ids must be unique" in results(final)[0]
 
 
 def test_two_questions_at_once_are_answered_in_any_order(mode):
@@ -160,6 +160,8 @@ def test_the_model_is_told_how_often_it_may_ask_and_then_that_none_is_left(mode)
     for n in range(2):
         state = talk.answer(state, {"response": str(n)})
     assert results(state)[-1].startswith("No questions are left in this run.")
+    marks = [m.additional_kwargs.get("answer") for m in state["messages"] if m.type == "tool"]
+    assert [mark is not None for mark in marks] == [True, True, False]
     assert (
         "at most 2 questions"
         in talk.graph.nodes["tools"].bound.tools_by_name["ask_user"].description

@@ -4,8 +4,11 @@ import pytest
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
+from pydantic import BaseModel
 
 from bathysphere.core.effects import Done, Fresh, Unknown
+from bathysphere.core.errors import StorageLost
+from bathysphere.core.run_context import RunContext
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.middleware.effects import has_effect
@@ -65,7 +68,7 @@ class World:
 
     async def step(self, given):
         config = {"configurable": {"thread_id": "1"}}
-        return await self.graph.ainvoke(given, config, context={"effects": self.log})
+        return await self.graph.ainvoke(given, config, context=RunContext(effects=self.log))
 
     async def start(self):
         return await self.step({"messages": [("user", "pay")]})
@@ -93,7 +96,7 @@ async def test_an_unknown_outcome_is_a_question_to_the_person():
     paused = await world.step(None)
     (asked,) = paused["__interrupt__"]
     assert asked.value["type"] == "clarification_request"
-    assert "`pay` was under way with {'sats': 5}" in asked.value["question"]
+    assert "interrupted during `pay` with {'sats': 5}" in asked.value["question"]
     answer = {"selected": ["happened"], "freeform": "receipt 7"}
     state = await world.step(Command(resume={asked.id: answer}))
     assert world.paid == [5]
@@ -123,7 +126,7 @@ async def test_a_tool_that_asks_before_it_acts_acts_once():
     assert results(state) == ["paid 5"]
 
 
-async def test_a_failure_is_not_tried_again_behind_the_model_s_back():
+async def test_the_model_sees_every_failure_before_it_is_retried():
     world = World(calls("pay", sats=5), says("done"))
     world.fail = world.log.die_after_finishing = True
     with pytest.raises(Died):
@@ -148,5 +151,53 @@ async def test_a_tool_without_an_effect_is_not_written_down():
     log = MemoryLog()
     model = ScriptedChatModel(script=[calls("look"), says("ok")])
     graph = build(AgentSpec(name="looker", model=model, tools=(look,)))
-    await graph.ainvoke({"messages": [("user", "x")]}, context={"effects": log})
+    await graph.ainvoke({"messages": [("user", "x")]}, context=RunContext(effects=log))
     assert log.entries == {}
+
+
+class Sure(BaseModel):
+    """An answer that can be wrong."""
+
+    sure: bool
+
+
+async def test_an_invalid_answer_is_not_the_effect_error():
+    """The person answers again, and the tool runs."""
+    paid, log = [], MemoryLog()
+
+    @tool
+    async def pay(sats: int) -> str:
+        """Pay."""
+        if interrupt("sure?", response_schema=Sure).sure:
+            paid.append(sats)
+        return f"paid {sats}"
+
+    model = ScriptedChatModel(script=[calls("pay", sats=5), says("done")])
+    spec = AgentSpec(name="payer", model=model, tools=(has_effect(pay),))
+    graph = build(spec, checkpointer=InMemorySaver())
+    options = {
+        "config": {"configurable": {"thread_id": "1"}},
+        "context": RunContext(effects=log),
+    }
+    await graph.ainvoke({"messages": [("user", "go")]}, **options)
+    with pytest.raises(Exception, match=r"(?i)resume|sure"):
+        await graph.ainvoke(Command(resume={"nonsense": 1}), **options)
+    assert log.entries == {}
+    state = await graph.ainvoke(Command(resume={"sure": True}), **options)
+    assert paid == [5]
+    assert state["messages"][-1].text == "done"
+
+
+async def test_an_effect_whose_storage_was_lost_is_unknown_and_not_an_error():
+    log = MemoryLog()
+
+    @tool
+    async def pay(sats: int) -> str:
+        """Pay."""
+        raise StorageLost(f"PostgreSQL is unavailable: {sats}")
+
+    model = ScriptedChatModel(script=[calls("pay", sats=5), says("done")])
+    graph = build(AgentSpec(name="payer", model=model, tools=(has_effect(pay),)))
+    with pytest.raises(StorageLost):
+        await graph.ainvoke({"messages": [("user", "go")]}, context=RunContext(effects=log))
+    assert list(log.entries.values()) == [None]

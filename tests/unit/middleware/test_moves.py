@@ -9,15 +9,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from bathysphere.argument.map import add, empty
-from bathysphere.core.errors import ModelUnavailable, UpstreamError
+from bathysphere.core.errors import ModelUnavailable, RequestRefused, StorageLost, UpstreamError
 from bathysphere.core.usage import Limits, total
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.middleware.argument_map import ArgumentMapMiddleware
 from bathysphere.middleware.clarify import ClarifyMiddleware
-from bathysphere.middleware.moves import MovesMiddleware, _held_to_schema, join_moves
+from bathysphere.middleware.moves import MovesMiddleware, join_moves
+from bathysphere.models.structured_output import schema_settings
 from bathysphere.testing import ScriptedChatModel, calls, fails, says
 
+SCHEMA = {"title": "Picked", "type": "object", "properties": {"move": {"type": "string"}}}
 THREAD = {"configurable": {"thread_id": "1"}}
 
 
@@ -130,8 +132,8 @@ def test_a_choice_is_read_with_words_around_it_or_as_a_call(answer):
         says('{"move": "sing", "why": "x"}'),
         says("[1, 2]"),
         says(""),
-        fails(ValueError("response_format is not supported")),
-        fails(UpstreamError("any:model refuses the request (400): response_format")),
+        fails(NotImplementedError("response_format is not supported")),
+        fails(RequestRefused("any:model rejected the request (400): response_format")),
     ],
 )
 def test_a_choice_that_cannot_be_read_is_made_by_rule(answer, mode):
@@ -143,9 +145,19 @@ def test_a_choice_that_cannot_be_read_is_made_by_rule(answer, mode):
     talk.model.assert_done()
 
 
-def test_a_model_that_is_not_there_ends_the_run_at_once(mode):
-    talk = Talk(fails(ModelUnavailable("any:model refuses the key")), mode=mode)
-    with pytest.raises(ModelUnavailable):
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelUnavailable("any:model rejected the API key"),
+        StorageLost("PostgreSQL is unavailable"),
+        UpstreamError("any:model failed with status 503"),
+        ValueError("a bug"),
+        TypeError("a bug"),
+    ],
+)
+def test_what_is_no_refusal_of_the_schema_is_not_made_up_for_by_the_rules(error, mode):
+    talk = Talk(fails(error), mode=mode)
+    with pytest.raises(type(error)):
         talk.say("Money is trust.")
     talk.model.assert_done()
 
@@ -248,10 +260,10 @@ def test_a_model_that_picks_tell_too_early_is_made_to_hint():
 
 
 def test_open_questions_go_from_one_conversation_to_the_next_until_one_is_taken_up():
-    known, node = add(empty(), "claim", "Money is trust.", author="person")
+    known, _ = add(empty(), "claim", "Money is trust.", author="person")
     first = Talk(picks("ask_evidence"), says("How do you know?"))
     left = first.say("Money is trust.", argument_map=known)["open_questions"]
-    assert left == [f"Nothing supports {node}. (Money is trust.)", "How do you know?"]
+    assert left == ["Nothing supports “Money is trust”.", "How do you know?"]
 
     turn = [picks("clarify_term"), says("What is new?")]
     second = Talk(*turn, picks("ask_evidence", takes_up=2), says("So how would you know?"))
@@ -276,7 +288,7 @@ def test_at_a_limit_the_run_ends_and_its_last_words_are_not_mended(limit, mode):
     script = [picks("ask_premise"), says("Nothing."), says("Why?")][:limit]
     talk = Talk(*script, limits=Limits(model_calls=limit), mode=mode)
     state = talk.say("Money is trust.")
-    assert state["messages"][-1].text.startswith("Stopped here")
+    assert state["messages"][-1].text.startswith("Stopped:")
     assert total(state["usage"]).model_calls == limit
     assert "fits" not in last_move(state)
     assert ("misfits" in last_move(state)) == (limit == 2)
@@ -289,7 +301,7 @@ def test_a_choice_that_a_limit_refused_is_not_made_again(mode):
     (waiting,) = talk.say("Help.")["__interrupt__"]
     state = talk.step(Command(resume={waiting.id: {"response": "Money"}}))
     assert [move["move"] for move in state["moves"]] == ["clarify_term"]
-    assert state["messages"][-1].text.startswith("Stopped here")
+    assert state["messages"][-1].text.startswith("Stopped:")
     talk.model.assert_done()
 
 
@@ -336,8 +348,8 @@ def test_what_a_client_writes_into_the_state_cannot_block_its_thread(sent):
 
 def test_providers_that_can_hold_an_answer_to_a_schema_are_told_to():
     openai = pytest.importorskip("langchain_openai")
-    settings = _held_to_schema(openai.ChatOpenAI(model="any", api_key="any"))
+    settings = schema_settings(openai.ChatOpenAI(model="any", api_key="any"), SCHEMA)
     assert settings["response_format"]["type"] == "json_schema"
     ollama = pytest.importorskip("langchain_ollama")
-    assert "format" in _held_to_schema(ollama.ChatOllama(model="any"))
-    assert _held_to_schema(ScriptedChatModel()) == {}
+    assert "format" in schema_settings(ollama.ChatOllama(model="any"), SCHEMA)
+    assert schema_settings(ScriptedChatModel(), SCHEMA) == {}

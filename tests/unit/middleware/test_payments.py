@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from dataclasses import fields
 
 import pytest
 from langchain.agents.middleware.types import AgentMiddleware
@@ -12,11 +13,12 @@ from pydantic import BaseModel
 
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.payments import NotDurable
+from bathysphere.core.run_context import RunContext
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
-from bathysphere.middleware.payments import DECLINED
+from bathysphere.middleware.payments.middleware import DECLINED
 from bathysphere.payments.pricing import Price
-from bathysphere.testing import ScriptedChatModel, calls, fails, hangs, says, together
+from bathysphere.testing import ScriptedChatModel, calls, fails, hangs, says, slowly, together
 from bathysphere.testing.purse import MemoryPurse
 
 
@@ -55,7 +57,7 @@ class World:
         self.config = {"configurable": {"thread_id": "1"}}
 
     async def step(self, given, **options):
-        options = {"durability": "sync", "context": {"payments": self.purse}, **options}
+        options = {"durability": "sync", "context": RunContext(payments=self.purse), **options}
         return await self.graph.ainvoke(given, self.config, **options)
 
     async def start(self, **options):
@@ -135,7 +137,7 @@ async def test_reaching_zero_asks_before_the_call_until_it_is_paid():
     ]
     assert world.called == 2
     refused = await world.step(Command(resume={"token": "garbage"}))
-    assert asked(refused)[0]["error"] == {"code": "no_token", "message": "no token"}
+    assert asked(refused)[0]["error"] == {"code": "no_token", "message": "Not a token"}
     small = await world.step(Command(resume={"token": "worth 2"}))
     assert asked(small)[0]["balance_sats"] == 7
     replayed = await world.step(Command(resume={"token": "worth 2"}))
@@ -179,6 +181,32 @@ async def test_a_failed_call_costs_nothing_and_is_charged_when_it_is_tried_again
     state = await world.step(None)
     assert state["messages"][-1].text == "done"
     assert (world.purse.spent, world.purse.statuses) == (20, ["done", "done"])
+
+
+@pytest.mark.parametrize(
+    ("turn", "is_streamed"),
+    [(slowly(says("one two three four five"), pause=0.2), True), (hangs(), False)],
+    ids=["streaming", "silent"],
+)
+async def test_a_call_that_is_cut_off_says_whether_it_streamed(turn, is_streamed):
+    world = World(turn, says("done"), balance=100)
+    options = {"durability": "sync", "context": RunContext(payments=world.purse)}
+
+    async def read():
+        given = {"messages": [("user", "go")]}
+        async for _ in world.graph.astream(given, world.config, stream_mode="messages", **options):
+            first.set()
+
+    first = asyncio.Event()
+    task = asyncio.create_task(read())
+    try:
+        await asyncio.wait_for(first.wait(), 5 if is_streamed else 0.5)
+    except TimeoutError:
+        assert not is_streamed
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert world.purse.streamed == (set(world.purse.charges) if is_streamed else set())
 
 
 async def test_a_call_that_is_cancelled_under_way_stays_charged_once():
@@ -230,7 +258,7 @@ async def test_a_paid_run_without_checkpoints_is_refused():
     with pytest.raises(NotDurable):
         await graph.ainvoke(
             {"messages": [("user", "go")]},
-            context={"payments": MemoryPurse(100)},
+            context=RunContext(payments=MemoryPurse(100)),
         )
     assert model.requests == []
 
@@ -241,7 +269,7 @@ def test_a_paid_run_must_be_async():
         world.graph.invoke(
             {"messages": [("user", "go")]},
             world.config,
-            context={"payments": world.purse},
+            context=RunContext(payments=world.purse),
             durability="sync",
         )
 
@@ -425,6 +453,94 @@ async def test_tokens_are_reserved_before_and_only_what_was_used_stays():
     cost = 1 + -(-(100 * used["input_tokens"] + 1000 * used["output_tokens"]) // 1000)
     assert world.purse.spent == before - world.purse.balance == cost
     assert seen[0] >= 500 > cost - 1
+
+
+def with_tokens(turn, tokens):
+    """The turn, with so many tokens as a provider would report them."""
+    counted = type("CountedTurn", (type(turn),), {"tokens": tokens, "__slots__": ()})
+    return counted(**{field.name: getattr(turn, field.name) for field in fields(turn)})
+
+
+class Verbose(ScriptedChatModel):
+    """Answers 32,000 tokens unless it is limited, as a provider would cut it."""
+
+    max_tokens: int | None = None
+
+    def _take(self, messages, kwargs):
+        turn = super()._take(messages, kwargs)
+        limit = kwargs.get("max_tokens") or self.max_tokens or 32_000
+        return with_tokens(turn, min(32_000, limit))
+
+
+PER_TOKEN = Price(step=1, per_1k_output=10, reserved_output=4_000)
+
+
+def verbose(model, **options):
+    world = World(says("unused"), balance=1_000, price=PER_TOKEN)
+    world.model = model
+    spec = AgentSpec(name="paid", model=model, tools=(), **options)
+    world.graph = build(spec, checkpointer=InMemorySaver())
+    return world
+
+
+async def test_the_model_is_limited_to_the_output_that_was_paid_for():
+    world = verbose(Verbose(script=[says("a long answer")]))
+    state = await world.start()
+    assert state["messages"][-1].usage_metadata["output_tokens"] == 4_000
+    assert (world.purse.spent, world.purse.shortfall) == (41, 0)
+
+
+async def test_a_lower_limit_of_the_model_stays():
+    world = verbose(Verbose(script=[says("a long answer")], max_tokens=1_000))
+    await world.start()
+    assert (world.purse.spent, world.purse.shortfall) == (11, 0)
+
+
+async def test_a_layer_cannot_raise_the_limit():
+    class Raise(AgentMiddleware):
+        async def awrap_model_call(self, request, handler):
+            return await handler(request.override(model_settings={"max_tokens": 32_000}))
+
+    world = verbose(Verbose(script=[says("a long answer")]), middleware=(Raise(),))
+    await world.start()
+    assert (world.purse.spent, world.purse.shortfall) == (41, 0)
+
+
+async def test_what_a_model_without_limits_costs_beyond_its_charge_is_written_down():
+    class Unlimited(Verbose):
+        def _take(self, messages, kwargs):
+            return with_tokens(super()._take(messages, kwargs), 32_000)
+
+    world = verbose(Unlimited(script=[says("a long answer")]))
+    await world.start()
+    assert (world.purse.spent, world.purse.shortfall) == (41, 280)
+
+
+async def test_a_summary_is_limited_and_costs_what_its_model_reports():
+    def answer(messages):
+        if len(messages) == 1 and messages[0].text != "go":
+            return says("in short")
+        return calls("look", what="x" * 4000) if len(model.requests) < 8 else says("done")
+
+    model = Verbose(answer=answer)
+    model.profile = {"max_input_tokens": 12_000}
+    world = verbose(model)
+    spec = AgentSpec(name="paid", model=model, tools=(look,))
+    world.graph = build(spec, checkpointer=InMemorySaver())
+    await world.start()
+    assert any(len(r) == 1 and r[0].text != "go" for r in model.requests)
+    assert {amount for amount, _, _ in world.purse.charges.values()} == {41}
+    assert world.purse.shortfall == 0
+
+
+async def test_tools_and_chinese_are_reserved_at_their_worth():
+    seen = []
+    price = Price(step=1, per_1k_input=1_000)
+    world = World(says("ok"), balance=1_000_000, price=price, tools=(look,))
+    world.purse.at = lambda door: seen.append(world.purse.balance)
+    await world.step({"messages": [("user", "日" * 34_000)]})
+    reserved = seen[0] - seen[1]
+    assert reserved >= 34_000 + sum(len(str(s)) for s in world.model.tool_schemas())
 
 
 class Report(BaseModel):

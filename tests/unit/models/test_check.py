@@ -39,7 +39,7 @@ async def test_an_ollama_model_that_was_pulled_is_usable(name):
 async def test_an_ollama_model_that_was_not_pulled_says_how_to_pull_it(name):
     result = await check(name, ModelSettings(), probe=answering(OLLAMA))
     assert not result.usable
-    assert result.hint == f"ollama pull {name.removeprefix('ollama:')}"
+    assert result.hint == f"run `ollama pull {name.removeprefix('ollama:')}`"
 
 
 async def test_an_lm_studio_model_is_usable_when_the_server_lists_it():
@@ -52,11 +52,11 @@ async def test_an_lm_studio_model_is_usable_when_the_server_lists_it():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (httpx.ConnectError("refused"), "does not answer at"),
-        (httpx.ReadTimeout("slow"), "does not answer at"),
-        ("<html>", "does not answer at"),
+        (httpx.ConnectError("refused"), "is not reachable at"),
+        (httpx.ReadTimeout("slow"), "is not reachable at"),
+        ("<html>", "is not reachable at"),
         ([1], "is not"),
-        (503, "answers 503 at"),
+        (503, "returned 503 at"),
     ],
 )
 @pytest.mark.parametrize(

@@ -225,3 +225,37 @@ def test_any_words_of_the_person_are_quoted_safely_and_briefly(text):
     assert words.THE_END in state["messages"][-1].text
     assert called(state).count("edit_file") == 1
     assert len(files[words.NOTES]) < 600
+
+
+async def test_the_tour_of_the_team_files_delegates_writes_by_approval_and_ends():
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    from bathysphere.agents import configured
+    from bathysphere.harness.build import build
+    from bathysphere.models.settings import ModelSettings
+
+    spec = configured("workspace", ModelSettings(main="demo:tour", demo_pause_s=0))
+    graph = build(spec, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    asked = await graph.ainvoke({"messages": [{"role": "user", "content": "Hello"}]}, thread)
+    [wanted] = asked["__interrupt__"]
+    assert "/tour/welcome.md" in str(wanted.value)
+    answer = {"type": "approve", "bound": wanted.value["bound"]}  # as the engine binds it
+    final = await graph.ainvoke(Command(resume=answer), thread)
+    assert "/tour/welcome.md" in final["files"]
+    assert [item["status"] for item in final["todos"]] == ["completed", "completed"]
+    words = final["messages"][-1].text
+    assert "The note is in `/tour/welcome.md`" in words
+    assert "can be undone" in words
+    again = await graph.ainvoke({"messages": [{"role": "user", "content": "And?"}]}, thread)
+    assert "the tour in this conversation is over" in again["messages"][-1].text.lower()
+
+
+def test_the_tours_have_no_words_that_only_a_terminal_understands():
+    from bathysphere.models.demo import team_words, tutor_words
+
+    for module in (tutor_words, team_words):
+        said = " ".join(value for value in vars(module).values() if isinstance(value, str))
+        for word in ("--files", "`/map`", "`/accept", "`/disclosures`", "`/export"):
+            assert word not in said

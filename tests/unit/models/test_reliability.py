@@ -17,8 +17,8 @@ from langchain_core.exceptions import (
 )
 
 from bathysphere.core.errors import ModelUnavailable, UpstreamError
+from bathysphere.middleware.reliability import ExplainModelErrors, reliability
 from bathysphere.models.failures import explain, is_transient
-from bathysphere.models.reliability import ExplainModelErrors, reliability
 from bathysphere.models.resolve import NAME_KEY
 from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ScriptedChatModel, fails, says
@@ -103,15 +103,15 @@ def test_an_explained_error_is_as_passing_as_its_cause():
 @pytest.mark.parametrize(
     ("name", "error", "kind", "message", "hint"),
     [
-        ("openai:x", Answered(401), ModelUnavailable, "refuses the key", "OPENAI_API_KEY"),
-        ("groq:x", Answered(403), ModelUnavailable, "refuses the key", "provider's key"),
-        ("ollama:x", Answered(404), ModelUnavailable, "not known", "bathysphere models"),
-        ("openai:x", Answered(429), UpstreamError, "no more calls", "FALLBACK"),
+        ("openai:x", Answered(401), ModelUnavailable, "rejected the API key", "OPENAI_API_KEY"),
+        ("groq:x", Answered(403), ModelUnavailable, "rejected the API key", "provider's API key"),
+        ("ollama:x", Answered(404), ModelUnavailable, "unknown", "bathysphere models"),
+        ("openai:x", Answered(429), UpstreamError, "rate limiting", "FALLBACK"),
         ("openai:x", Answered(503), UpstreamError, "status 503", "FALLBACK"),
-        ("ollama:x", ConnectionError(), ModelUnavailable, "cannot be reached", "ollama serve"),
-        ("lm-studio:x", ModelConnectionError(), ModelUnavailable, "be reached", "LM Studio"),
-        ("openai:x", httpx.ReadError("cut"), ModelUnavailable, "cannot be reached", "network"),
-        ("openai:x", TimeoutError(), UpstreamError, "in time", "BATHYSPHERE_MODEL_TIMEOUT_S"),
+        ("ollama:x", ConnectionError(), ModelUnavailable, "is unreachable", "ollama serve"),
+        ("lm-studio:x", ModelConnectionError(), ModelUnavailable, "unreachable", "LM Studio"),
+        ("openai:x", httpx.ReadError("cut"), ModelUnavailable, "is unreachable", "network"),
+        ("openai:x", TimeoutError(), UpstreamError, "timed out", "BATHYSPHERE_MODEL_TIMEOUT_S"),
     ],
 )
 def test_a_failure_is_one_sentence_with_a_fix(name, error, kind, message, hint):
@@ -165,7 +165,7 @@ async def test_they_are_survived_in_async_too():
 
 def test_a_bad_key_is_tried_once_and_explained():
     model = scripted("openai:x", fails(Answered(401)))
-    with pytest.raises(ModelUnavailable, match="openai:x refuses the key"):
+    with pytest.raises(ModelUnavailable, match="openai:x rejected the API key"):
         ask(model)
     model.assert_done()
 
@@ -182,7 +182,7 @@ def test_each_model_of_the_chain_gets_its_retries_and_the_last_one_is_named():
     first = scripted("openai:a", *[fails(Answered(503))] * 3)
     second = scripted("ollama:b", fails(Answered(401)))
     third = scripted("ollama:c", *[fails(ConnectionError())] * 3)
-    with pytest.raises(ModelUnavailable, match="ollama:c cannot be reached"):
+    with pytest.raises(ModelUnavailable, match="ollama:c is unreachable"):
         ask(first, second, third)
     for model in (first, second, third):
         model.assert_done()

@@ -78,7 +78,7 @@ def test_the_first_colon_ends_the_provider_and_its_spellings_are_one(text):
 def test_a_missing_key_is_one_sentence_with_its_variable(name, variable):
     with pytest.raises(ModelUnavailable) as error:
         resolve(name, ModelSettings())
-    assert error.value.message == f"{name} needs a key and {variable} is not set"
+    assert error.value.message == f"{name} needs an API key ({variable})"
     assert variable in error.value.hint
 
 

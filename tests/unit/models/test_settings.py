@@ -30,14 +30,26 @@ def test_nothing_set_means_the_tour_for_every_role(settings):
 def test_a_key_alone_never_chooses_a_paid_model(settings):
     read = settings(ANTHROPIC_API_KEY="sk-a", OPENAI_API_KEY="sk-o", GOOGLE_API_KEY="g")
     assert read.choice("main").name == "demo:tour"
+    assert read.choice("main").source == "default"
 
 
 def test_roles_take_the_main_model_unless_they_have_their_own(settings):
     read = settings(BATHYSPHERE_MODEL_MAIN="ollama:qwen3", BATHYSPHERE_MODEL_AUDIT="anthropic:c")
-    assert read.choice("main") == ("ollama:qwen3", "BATHYSPHERE_MODEL_MAIN")
-    assert read.choice("subagent") == ("ollama:qwen3", "the main model")
-    assert read.choice("summary") == ("ollama:qwen3", "the main model")
-    assert read.choice("audit") == ("anthropic:c", "BATHYSPHERE_MODEL_AUDIT")
+    assert read.choice("main") == ("ollama:qwen3", "BATHYSPHERE_MODEL_MAIN", "setting")
+    assert read.choice("subagent") == ("ollama:qwen3", "the main model", "main")
+    assert read.choice("summary") == ("ollama:qwen3", "the main model", "main")
+    assert read.choice("audit") == ("anthropic:c", "BATHYSPHERE_MODEL_AUDIT", "setting")
+
+
+def test_a_single_subagent_may_have_a_model_of_its_own(settings):
+    read = settings(
+        BATHYSPHERE_MODEL_SUBAGENT="ollama:small",
+        BATHYSPHERE_MODEL_SUBAGENT_FILES="ollama:qwen3",
+        BATHYSPHERE_MODEL_SUBAGENT_GENERAL_PURPOSE="demo:tour",
+        BATHYSPHERE_MODEL_SUBAGENT_CRITIC="",
+    )
+    assert read.subagents == {"files": "ollama:qwen3", "general-purpose": "demo:tour"}
+    assert read.choice("subagent").name == "ollama:small"
 
 
 @pytest.mark.parametrize(
@@ -68,9 +80,9 @@ def test_the_variables_of_older_deep_agents_choose_the_main_model(settings, envi
 @pytest.mark.parametrize(
     ("environment", "message", "hint"),
     [
-        ({"DEEPAGENTS_MODEL_PROVIDER": "ollama"}, "no model is named", "OLLAMA_MODEL_NAME"),
-        ({"DEEPAGENTS_MODEL_PROVIDER": "lm-studio"}, "no model is named", "LM_STUDIO_MODEL_NAME"),
-        ({"DEEPAGENTS_MODEL_PROVIDER": "groq"}, "neither ollama nor", "BATHYSPHERE_MODEL_MAIN"),
+        ({"DEEPAGENTS_MODEL_PROVIDER": "ollama"}, "no model is set", "OLLAMA_MODEL_NAME"),
+        ({"DEEPAGENTS_MODEL_PROVIDER": "lm-studio"}, "no model is set", "LM_STUDIO_MODEL_NAME"),
+        ({"DEEPAGENTS_MODEL_PROVIDER": "groq"}, "is not ollama or", "BATHYSPHERE_MODEL_MAIN"),
     ],
 )
 def test_a_provider_without_a_model_is_one_sentence(settings, environment, message, hint):
@@ -130,7 +142,7 @@ def test_the_fallback_chain_is_a_list_with_commas(settings):
 def test_a_bad_value_names_its_variable_and_shows_no_report(settings, variable, value):
     with pytest.raises(ConfigError) as error:
         settings(**{f"{PREFIX}{variable}": value})
-    assert error.value.message.startswith(f"{PREFIX}{variable} cannot be used: ")
+    assert error.value.message.startswith(f"Invalid {PREFIX}{variable}: ")
     assert "\n" not in str(error.value)
 
 

@@ -65,7 +65,7 @@ def test_what_is_a_point():
 
 
 def test_an_uncompressed_point_is_told_its_length():
-    with pytest.raises(ValueError, match="33 bytes, not 65"):
+    with pytest.raises(ValueError, match="33 bytes, got 65"):
         curve.point(b"\x04" * 65)
 
 
@@ -143,13 +143,13 @@ def test_depth_and_number_of_items_are_bounded():
             cbor.decode(deeper)
     most = [0] * (cbor.MAX_ITEMS - 1)
     assert cbor.decode(cbor.encode(most)) == most
-    with pytest.raises(cbor.BadCbor, match="too large"):
+    with pytest.raises(cbor.BadCbor, match="too many items"):
         cbor.decode(cbor.encode([*most, 0]))
 
 
 def test_keys_have_a_longest_length():
     assert cbor.decode(cbor.encode({"k" * cbor.MAX_KEY: 1}))
-    with pytest.raises(cbor.BadCbor, match="short text"):
+    with pytest.raises(cbor.BadCbor, match="at most 16 bytes"):
         cbor.decode(cbor.encode({"k" * (cbor.MAX_KEY + 1): 1}))
 
 
@@ -160,9 +160,9 @@ def test_undefined_is_null_only_where_it_is_asked_for():
 
 
 def test_a_map_whose_pairs_cannot_fit_is_refused_before_it_is_read():
-    with pytest.raises(cbor.BadCbor, match="beyond the end"):
+    with pytest.raises(cbor.BadCbor, match="exceeds the input"):
         cbor.decode(b"\xa2\x61a\x00")
-    with pytest.raises(cbor.BadCbor, match="beyond the end"):
+    with pytest.raises(cbor.BadCbor, match="exceeds the input"):
         cbor.decode(b"\x83\x00\x00")
 
 
@@ -248,7 +248,7 @@ def test_an_amount_that_cannot_be_made():
     few = replace(HONEST.keyset, keys={2: b"", 8: b""})
     assert few.split(20) == [2, 2, 8, 8]
     for amount in (1, 7, -2):
-        with pytest.raises(ValueError, match="cannot be made"):
+        with pytest.raises(ValueError, match="Cannot make"):
             few.split(amount)
 
 
@@ -355,7 +355,7 @@ def test_a_lock_of_the_longest_length_is_read():
     text = locks.Lock(key=SESSION, nonce="ab" * 32, refund=(PERSON,) * 4).secret()
     assert len(text) <= locks.MAX_SECRET
     assert locks.parse_lock(text)
-    with pytest.raises(locks.BadLock, match="at most"):
+    with pytest.raises(locks.BadLock, match="longer than"):
         locks.parse_lock(locks.Lock(key=SESSION, nonce="ab" * 32, refund=(PERSON,) * 6).secret())
 
 
@@ -431,7 +431,7 @@ def test_a_token_of_one_version_is_not_read_as_another():
     assert tokens.decode_v3(v3) == tokens.decode_v4(v4) == token
     assert "für dich".encode() in tokens._unbase64(v3, "cashuA")
     for read, text in ((tokens.decode_v3, "cashuB" + v3[6:]), (tokens.decode_v4, v3[:6] + v4[6:])):
-        with pytest.raises(tokens.BadToken, match="does not start"):
+        with pytest.raises(tokens.BadToken, match="must start"):
             read(text)
     assert tokens._unbase64("cashuBAAAX", "cashuB") == b"\x00\x00\x17"
     assert tokens._base64(b"\x00\x00\x17") == "AAAX"

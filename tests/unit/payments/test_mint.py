@@ -33,7 +33,7 @@ def mint(answer, url="https://mint.test/", **options) -> MintClient:
 @pytest.mark.parametrize("code", [0, 11001, 20000])
 async def test_a_400_with_a_code_is_a_refusal(code):
     client = mint(httpx.Response(400, json={"code": code, "detail": "no"}))
-    with pytest.raises(MintRefused, match=f"refused with {code}: no") as refused:
+    with pytest.raises(MintRefused, match=rf"\(code {code}\): no") as refused:
         await client.swap("{}")
     assert refused.value.mint_code == code
 
@@ -84,7 +84,7 @@ async def test_redirects_are_not_followed_and_the_environment_is_not_asked(monke
         asked.append(str(request.url))
         return httpx.Response(307, headers={"location": "https://evil.test/v1/swap"})
 
-    with pytest.raises(MintUnknown, match=r"307|makes no sense"):
+    with pytest.raises(MintUnknown, match=r"307|Invalid response"):
         await mint(answer).swap("{}")
     assert asked == ["https://mint.test/v1/swap"]
     assert MintClient("https://mint.test")._http._mounts == {}
@@ -98,7 +98,7 @@ async def test_a_body_has_a_largest_size(size, fits):
     if fits:
         assert await client.swap("{}") == []
     else:
-        with pytest.raises(MintUnknown, match="too large"):
+        with pytest.raises(MintUnknown, match="larger than"):
             await client.swap("{}")
 
 
@@ -206,7 +206,7 @@ async def test_a_mint_that_has_everything_is_fit():
 @pytest.mark.parametrize("nut", FIT)
 @pytest.mark.parametrize("setting", [None, {"supported": False}, {"supported": "yes"}, True])
 async def test_a_mint_that_lacks_something_is_not(nut, setting):
-    with pytest.raises(MintUnfit, match=f"lacks NUT-{int(nut):02}"):
+    with pytest.raises(MintUnfit, match=f"does not support NUT-{int(nut):02}"):
         await mint({"nuts": {**FIT, nut: setting}}).check_fit()
 
 
@@ -312,7 +312,7 @@ async def test_each_question_goes_to_its_own_place():
     await client.keysets()
     await client.swap('{"inputs": []}')
     await client.restore([BlindedMessage(amount=8, keyset_id="00", b=bytes.fromhex(G))])
-    with pytest.raises(MintUnknown, match="a proof's state is missing"):
+    with pytest.raises(MintUnknown, match="missing proof state"):
         await client.states([bytes.fromhex(G)])
     base = "https://mint.test/base/v1"
     assert asked == [

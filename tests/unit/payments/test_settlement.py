@@ -4,6 +4,7 @@ That a real mint says these things, and that no sat is lost then, is in
 tests/integration/payments/test_settlement.py.
 """
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from bathysphere.payments.errors import MintRefused, MintUnfit, MintUnknown
 from bathysphere.payments.ledger.records import Refund, Swap
 from bathysphere.payments.mint import Restored
 from bathysphere.payments.nuts.keysets import Keysets
-from bathysphere.payments.settlement import Patience, Settlement
+from bathysphere.payments.settlement import Settlement, SettlementTimings
 from bathysphere.payments.swaps import Plan
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -99,6 +100,9 @@ class Store:
     async def freeze(self, session_id, prepare):
         self.did.append(("freeze", session_id, prepare(deposit())))
         return self.frozen
+
+    async def cannot_freeze(self, session_id, error):
+        self.did.append(("cannot_freeze", session_id, error))
 
     async def take(self, *, limit, lease):
         self.leases.append(lease)
@@ -220,7 +224,7 @@ async def test_a_bad_answer_is_asked_after_at_once():
         desk = Desk(swap(), swap=bad, restore=restore)
         assert await desk.settle() == {"stuck": 1}
         [(what, error, _)] = desk.store.did
-        assert (what, error) == ("stuck", "6 signatures for 7 outputs")
+        assert (what, error) == ("stuck", "Expected 7 signatures, got 6")
     for silence in (UNKNOWN, refuses(20000)):
         desk = Desk(swap(), swap=bad, restore=silence)
         assert await desk.settle() == {"put_off": 1}
@@ -230,7 +234,7 @@ async def test_a_part_of_the_signatures_is_an_alarm():
     desk = Desk(swap(tries=2), restore="part")
     assert await desk.settle() == {"stuck": 1}
     assert "swap" not in desk.mint.asked
-    assert desk.store.did[0][1] == "only 6 of 7 outputs were signed"
+    assert desk.store.did[0][1] == "Only 6 of 7 outputs were signed"
 
 
 # ── 11001: spent ──
@@ -250,7 +254,7 @@ async def test_spent_by_somebody_else(when, ending):
     desk = Desk(swap(), swap=refuses(11001), restore="none")
     desk.clock.time = when
     assert await desk.settle() == {ending: 1}
-    assert desk.store.did[0][:2] == (ending, "the mint refused with 11001: no")
+    assert desk.store.did[0][:2] == (ending, "The mint refused the request (code 11001): no")
 
 
 async def test_spent_but_restore_is_silent():
@@ -403,7 +407,7 @@ async def test_without_an_active_keyset_sessions_wait():
     desk = Desk(known=Keysets([DOLLARS.keyset]))
     desk.store.sessions = ["s1"]
     assert await desk.settlement.turn() == {}
-    with pytest.raises(MintUnfit, match="no active keyset for sat"):
+    with pytest.raises(MintUnfit, match="no active keyset for unit sat"):
         await desk.settlement.freeze()
     desk = Desk(known=Keysets([DOLLARS.keyset]), later=Keysets([HONEST.keyset]))
     desk.store.sessions = ["s1"]
@@ -423,7 +427,7 @@ async def test_a_refund_is_claimed_when_all_of_it_is_spent():
     desk = Desk(states=("SPENT", "SPENT", "SPENT", "UNSPENT", "PENDING"))
     ys = [f"{n:066x}" for n in range(5)]
     desk.store.open_refunds = [refund("r1", *ys[:2]), refund("r2", *ys[2:4]), refund("r3", ys[4])]
-    assert await desk.settlement.ask_after_refunds() == 1
+    assert await desk.settlement.check_refunds() == 1
     assert desk.store.did == [("claimed", ["r1"])]
     assert desk.mint.asked == {"states": 1}
 
@@ -432,17 +436,17 @@ async def test_a_refund_is_claimed_when_all_of_it_is_spent():
 async def test_a_mint_that_does_not_answer_changes_no_refund(says):
     desk = Desk(states=says)
     desk.store.open_refunds = [refund("r1", "02" * 33)]
-    assert await desk.settlement.ask_after_refunds() == 0
+    assert await desk.settlement.check_refunds() == 0
     assert desk.store.did == []
 
 
 async def test_without_refunds_nobody_is_asked():
     desk = Desk()
-    assert await desk.settlement.ask_after_refunds() == 0
+    assert await desk.settlement.check_refunds() == 0
     assert desk.mint.asked == {}
     desk = Desk(states="SPENT")
     desk.store.open_refunds = [refund(f"r{n}", f"{n:066x}") for n in range(60)]
-    assert await desk.settlement.ask_after_refunds() == 50
+    assert await desk.settlement.check_refunds() == 50
 
 
 async def test_the_token_names_the_mint_as_people_know_it():
@@ -464,7 +468,7 @@ async def test_the_token_names_the_mint_as_people_know_it():
 
 
 def test_patience_has_the_documented_defaults():
-    assert Patience() == Patience(
+    assert SettlementTimings() == SettlementTimings(
         idle=timedelta(days=1),
         lease=timedelta(minutes=2),
         first_wait=timedelta(seconds=2),
@@ -473,3 +477,57 @@ def test_patience_has_the_documented_defaults():
         stuck_look_again=timedelta(hours=1),
         max_attempts=5,
     )
+
+
+# ── one that is wrong does not stop the others ──
+
+
+async def test_a_swap_that_is_wrong_is_an_alarm_and_its_siblings_are_settled():
+    broken = swap(swap_id="broken", outputs=b"{not json")
+    desk = Desk(broken, swap(), swap=signed(PLAN))
+    assert await desk.settle() == {"stuck": 1, "done": 1}
+    [alarm] = [did for did in desk.store.did if did[0] == "stuck"]
+    assert "JSONDecodeError" in alarm[1]
+    assert DONE in desk.store.did
+
+
+async def test_an_answer_that_the_ledger_refuses_is_an_alarm():
+    desk = Desk(swap(), swap=signed(PLAN))
+
+    async def refuses_it(swap, earned, refund):
+        raise ValueError("Result of swap swap1 does not match its plan")
+
+    desk.store.done = refuses_it
+    assert await desk.settle() == {"stuck": 1}
+
+
+async def test_a_sibling_is_not_cancelled_while_it_posts():
+    desk = Desk(swap(), swap(swap_id="slow"), swap=signed(PLAN))
+    posted = []
+
+    async def slow_done(swap, earned, refund):
+        if swap.swap_id != "slow":
+            raise ConnectionError("PostgreSQL went away")
+        await asyncio.sleep(0.01)
+        posted.append(swap.swap_id)
+
+    desk.store.done = slow_done
+    with pytest.raises(ExceptionGroup) as raised:
+        await desk.settle()
+    assert raised.group_contains(ConnectionError)
+    assert posted == ["slow"]
+
+
+async def test_a_session_whose_swaps_cannot_be_written_does_not_hold_up_the_next():
+    desk = Desk()
+    desk.store.sessions = ["bad", "good"]
+    freeze = desk.store.freeze
+
+    async def freeze_but_one(session_id, prepare):
+        if session_id == "bad":
+            raise ValueError("the keyset has no key for 3")
+        return await freeze(session_id, prepare)
+
+    desk.store.freeze = freeze_but_one
+    assert await desk.settlement.freeze() == 1
+    assert ("cannot_freeze", "bad", "ValueError: the keyset has no key for 3") in desk.store.did

@@ -19,22 +19,22 @@ def test_the_policy_that_ships_can_be_read_and_its_prose_has_no_rules():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("# Only prose", "no rules"),
-        ("```toml\nversion = 1\n```", "no rules"),
-        (FENCE.format("= 3"), "no TOML"),
+        ("# Only prose", "contains no rules"),
+        ("```toml\nversion = 1\n```", "contains no rules"),
+        (FENCE.format("= 3"), "Invalid TOML"),
         (FENCE.format("[tool]\nallowed=[]"), "tool: Extra inputs"),
         (FENCE.format("[tools]\nalowed=[]"), "tools.alowed"),
         (FENCE.format("[limits]\nsteps=0"), "limits.steps"),
-        (FENCE.format("[domains]\ndenied=['not a host']"), "no host names"),
-        (FENCE.format("[data]\nnever_matching=['(']"), "no pattern"),
+        (FENCE.format("[domains]\ndenied=['not a host']"), "Invalid host names"),
+        (FENCE.format("[data]\nnever_matching=['(']"), "not a valid pattern"),
         (FENCE.format("[data]\nmay_leave=['files']"), "data.may_leave"),
         (
             FENCE.format("[[judge]]\nid='a'\nquestion='q'\n[[judge]]\nid='a'\nquestion='q'"),
-            "same id",
+            "Duplicate rule id",
         ),
-        (FENCE.format("prose='x'"), "no rules"),
+        (FENCE.format("prose='x'"), "Unknown rules"),
         ("```toml policy\nversion = 2\n```\n", "version"),
-        (FENCE.format("") + FENCE.format(""), "no TOML"),
+        (FENCE.format("") + FENCE.format(""), "Invalid TOML"),
     ],
 )
 def test_what_is_no_policy_is_refused_in_words(text, says):
@@ -71,7 +71,7 @@ def test_silence_is_a_no_and_answers_to_other_questions_are_not_heard():
     assert (other.verdict, other.judgements) == ("rejected", ())
 
 
-def test_no_judgement_takes_a_rule_s_violation_away():
+def test_no_judgement_takes_a_rule_violation_away():
     rejected = audit(plan(tool="execute"), ASKING)
     said = [Judgement(rule=rule, allowed=True) for rule in ("tools.allowed", "judge.fair")]
     still = judge(rejected, said)

@@ -3,11 +3,11 @@
 import pytest
 
 from bathysphere.models.settings import ModelSettings
-from bathysphere.server.models import look_at
+from bathysphere.server.models.catalog import model_lister
 
 
 async def main_card(**settings):
-    cards = await look_at(ModelSettings.model_construct(**settings))()
+    cards = await model_lister(ModelSettings.model_construct(**settings))()
     assert [card.role for card in cards] == ["main", "subagent", "summary", "audit"]
     return cards[0]
 

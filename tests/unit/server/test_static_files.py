@@ -4,7 +4,7 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from bathysphere.server.app import ROUTERS, _first_segments
+from bathysphere.server.app import ROUTERS, first_segments
 from bathysphere.server.static_files import StaticFiles
 
 HTML = {"accept": "text/html,application/xhtml+xml"}
@@ -69,6 +69,15 @@ async def test_a_checkout_without_the_build_says_what_to_do(client, folder):
 
 
 def test_every_route_is_known_by_its_first_part():
-    assert _first_segments() >= {"threads", "runs", "assistants", "store", "models", "ok", "info"}
-    assert "" not in _first_segments()
+    assert first_segments() >= {"threads", "runs", "assistants", "store", "models", "ok", "info"}
+    assert "" not in first_segments()
     assert len(ROUTERS) > 5
+
+
+async def test_an_install_that_is_reached_by_a_link_has_its_files(folder, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    app = StaticFiles(PlainTextResponse("none", status_code=404), routes=ROUTES, folder=link)
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        assert (await client.get("/assets/app-1.js")).status_code == 200

@@ -5,20 +5,21 @@ import json
 import logging
 
 import pytest
-from asgi_calls import Answer, Echo, call, scope
+from asgi_calls import Answer, Echo, answer, call, scope
 from fastapi import FastAPI
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bathysphere.core.clock import SystemClock
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
 from bathysphere.server.asgi.access_log import AccessLog
+from bathysphere.server.asgi.admission import CHARGE_KEY, Admission, RateLimits
 from bathysphere.server.asgi.body_limit import BodyLimit
-from bathysphere.server.asgi.buckets import MemoryBuckets, Rate
 from bathysphere.server.asgi.hosts import HostGuard
 from bathysphere.server.asgi.measure import Measure
-from bathysphere.server.asgi.rate_limit import RateLimit
 from bathysphere.server.asgi.security_headers import SecurityHeaders
+from bathysphere.server.asgi.token_bucket import MemoryBuckets, Rate
+from bathysphere.server.errors import TooManyRequests
 from bathysphere.server.identity import Unauthenticated, once
 from bathysphere.server.observability.metrics import Metrics
 
@@ -140,6 +141,39 @@ async def test_only_our_own_pages_and_allowed_ones_may_call_where_nobody_is_aske
     assert (await call(guard, headers=headers)).status == status
 
 
+@pytest.mark.parametrize(
+    ("fetch", "method", "status"),
+    [
+        ({"site": "cross-site", "mode": "no-cors", "dest": "image"}, "GET", 403),
+        ({"site": "cross-site", "mode": "no-cors", "dest": "empty"}, "POST", 403),
+        ({"site": "cross-site", "mode": "navigate", "dest": "document"}, "POST", 403),
+        ({"site": "cross-site", "mode": "navigate", "dest": "iframe"}, "GET", 403),
+        ({"site": "cross-site", "mode": "navigate", "dest": "document"}, "GET", 200),
+        ({"site": "same-origin", "mode": "cors", "dest": "empty"}, "POST", 200),
+        ({"site": "none", "mode": "navigate", "dest": "document"}, "GET", 200),
+        ({}, "POST", 200),
+    ],
+)
+async def test_another_site_may_link_to_us_and_nothing_else(fetch, method, status):
+    guard = HostGuard(Echo(), hosts=LOCAL)
+    headers = {"host": "localhost", **{f"sec-fetch-{k}": v for k, v in fetch.items()}}
+    assert (await call(guard, headers=headers, method=method)).status == status
+
+
+async def test_another_site_cannot_even_link_to_what_needs_an_identity():
+    guard = HostGuard(Echo(), hosts=LOCAL, is_public=lambda scope: False)
+    fetch = {"site": "cross-site", "mode": "navigate", "dest": "document"}
+    headers = {"host": "localhost", **{f"sec-fetch-{k}": v for k, v in fetch.items()}}
+    assert (await call(guard, headers=headers, method="GET")).status == 403
+
+
+async def test_an_origin_in_the_list_may_call_across_sites():
+    page = "http://pages.example"
+    guard = HostGuard(Echo(), hosts=LOCAL, origins=[page])
+    headers = {"host": "localhost", "sec-fetch-site": "cross-site", "origin": page}
+    assert (await call(guard, headers=headers)).status == 200
+
+
 async def test_a_websocket_of_another_host_is_closed():
     request = {**scope(headers={"host": "evil"}), "type": "websocket"}
     refused = Answer()
@@ -157,9 +191,17 @@ async def by_header(connection) -> Owner:
     return Owner(tenant="t", user=name)
 
 
-def limited(clock, *, burst=2, app=None) -> RateLimit:
-    buckets = MemoryBuckets(Rate(per_second=1, burst=burst), clock=clock)
-    return RateLimit(app or Echo(), buckets=buckets, identify=by_header)
+def limited(clock, *, burst=2, app=None, identify=by_header) -> Admission:
+    limits = RateLimits(
+        requests=MemoryBuckets(Rate(per_second=1, burst=burst), clock=clock),
+        guesses=MemoryBuckets(Rate(per_second=1, burst=burst), clock=clock),
+    )
+    return Admission(
+        app or Echo(),
+        identify=once(identify),
+        is_public=lambda scope: scope["path"] == "/public",
+        limits=limits,
+    )
 
 
 async def test_who_asks_too_often_is_told_when_to_come_back():
@@ -173,7 +215,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back():
     assert (await call(app, headers=who)).status == 200
 
 
-async def test_one_identity_does_not_use_up_another_s():
+async def test_one_identity_does_not_use_up_the_tokens_of_another():
     app = limited(HandClock())
     for _ in range(3):
         await call(app, headers={"who": "ada"})
@@ -185,18 +227,124 @@ async def test_made_up_credentials_give_nobody_a_fresh_bucket():
     statuses = [
         (await call(app, headers={"authorization": f"Bearer made-up-{n}"})).status for n in range(3)
     ]
-    assert statuses == [200, 200, 429]
+    assert statuses == [401, 401, 429]
 
 
 async def test_addresses_of_one_ipv6_network_share_a_bucket():
     app = limited(HandClock())
     statuses = [(await call(app, client=(f"2001:db8:1:2::{n}", 1))).status for n in range(3)]
-    assert statuses == [200, 200, 429]
-    assert (await call(app, client=("2001:db8:1:3::1", 1))).status == 200
+    assert statuses == [401, 401, 429]
+    assert (await call(app, client=("2001:db8:1:3::1", 1))).status == 401
+
+
+class Keys:
+    """Looks a bearer token up, and counts how often."""
+
+    def __init__(self) -> None:
+        self.lookups = 0
+
+    async def __call__(self, connection) -> Owner:
+        self.lookups += 1
+        if connection.headers.get("authorization", "").startswith("Bearer good-"):
+            return Owner(tenant="t", user=connection.headers["authorization"])
+        raise Unauthenticated("unknown key")
+
+
+async def test_made_up_keys_cause_few_lookups():
+    keys = Keys()
+    app = limited(HandClock(), burst=10, identify=keys)
+    statuses = [
+        (await call(app, headers={"authorization": f"Bearer made-up-{n}"})).status
+        for n in range(500)
+    ]
+    assert (keys.lookups, set(statuses)) == (10, {401, 429})
+
+
+async def test_a_known_key_is_not_refused_for_what_its_address_does():
+    app = limited(HandClock(), burst=3, identify=Keys())
+    good = {"authorization": "Bearer good-1"}
+    assert (await call(app, headers=good)).status == 200
+    for number in range(9):
+        await call(app, headers={"authorization": f"Bearer made-up-{number}"})
+    assert (await call(app, headers=good)).status == 200
+
+
+async def test_many_good_keys_of_one_address_do_not_use_up_its_tokens():
+    app = limited(HandClock(), burst=2, identify=Keys())
+    statuses = [
+        (await call(app, headers={"authorization": f"Bearer good-{n}"})).status for n in range(9)
+    ]
+    assert set(statuses) == {200}
+
+
+async def test_a_known_key_spends_its_tokens_before_it_is_looked_up():
+    keys = Keys()
+    app = limited(HandClock(), burst=3, identify=keys)
+    statuses = [
+        (await call(app, headers={"authorization": "Bearer good-1"})).status for _ in range(50)
+    ]
+    assert statuses.count(200) == 3
+    assert keys.lookups == 3
+
+
+async def test_few_requests_with_the_same_credential_are_identified_at_a_time():
+    go, begun = asyncio.Event(), []
+
+    async def identify(connection):
+        begun.append(connection.headers["authorization"])
+        await go.wait()
+        return Owner(tenant="acme", user="ada")
+
+    app = Admission(Echo(), identify=identify, is_public=lambda scope: False)
+    many = [asyncio.create_task(call(app, headers={"authorization": "many"})) for _ in range(100)]
+    one = asyncio.create_task(call(app, headers={"authorization": "one"}))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert begun == ["many"] * 8 + ["one"]
+    go.set()
+    assert {answered.status for answered in await asyncio.gather(one, *many)} == {200}
+    assert not app._semaphores
+
+
+async def test_a_request_without_an_identity_is_refused_with_its_body_unread():
+    echo = Echo()
+    app = Admission(echo, identify=by_header, is_public=lambda scope: False)
+    body = b"x" * 10_000_000
+    received = []
+
+    async def receive():
+        received.append(1)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    refused = Answer()
+    await app(scope(headers={"content-length": str(len(body))}), receive, refused.send)
+    assert (refused.status, echo.calls, received) == (401, 0, [])
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert refused.headers["connection"] == "close"
+    assert json.loads(refused.body)["error"] == "unauthenticated"
+
+
+async def test_a_public_request_without_an_identity_passes_with_a_small_body_only():
+    app = limited(HandClock(), burst=9, app=BodyLimit(Echo(), limit=16 * 1024 * 1024))
+    assert (await call(app, b"small", path="/public")).status == 200
+    assert (await call(app, b"x" * 70_000, path="/public")).status == 413
+    assert (await call(app, b"x" * 70_000, path="/public", headers={"who": "ada"})).status == 200
+
+
+async def test_a_request_that_is_worth_several_spends_several_tokens():
+    async def batch(scope, receive, send):
+        await scope[CHARGE_KEY](4)
+        await answer(send, 200, b"")
+
+    app = limited(HandClock(), burst=6, app=batch)
+    assert (await call(app, headers={"who": "ada"})).status == 200
+    with pytest.raises(TooManyRequests) as refusal:
+        await call(app, headers={"who": "ada"})
+    assert refusal.value.retry_after == 4
 
 
 async def test_buckets_are_forgotten_when_there_are_too_many():
-    buckets = MemoryBuckets(Rate(per_second=1, burst=1), clock=HandClock(), most=10)
+    buckets = MemoryBuckets(Rate(per_second=1, burst=1), clock=HandClock(), max_keys=10)
     for number in range(100):
         await buckets.take(f"address:{number}")
     assert len(buckets._buckets) == 10
@@ -230,6 +378,7 @@ async def test_pages_are_held_to_their_own_origin():
     assert "frame-ancestors 'none'" in policy
     assert answered.headers["x-content-type-options"] == "nosniff"
     assert answered.headers["referrer-policy"] == "no-referrer"
+    assert answered.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 @pytest.mark.parametrize(
@@ -295,7 +444,8 @@ async def test_a_stream_goes_through_every_layer_as_it_comes():
     async def receive():
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(app(scope(headers={"host": "localhost"}), receive, got.send))
+    request = scope(headers={"host": "localhost", "who": "ada"})
+    task = asyncio.create_task(app(request, receive, got.send))
     async with asyncio.timeout(2):
         await first_piece.wait()
     assert got.body == b"data: 1\n\n"
@@ -320,3 +470,20 @@ async def test_requests_are_counted_by_route_and_not_by_path():
     assert 'route="/threads/{thread_id}",status="200"} 2.0' in text
     assert 'route="unmatched",status="404"} 1.0' in text
     assert "/threads/1" not in text
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("192.0.2.7:8123", 200),
+        ("[2001:db8::1]:8123", 200),
+        ("localhost:8123", 200),
+        ("evil.example", 421),
+        ("192.0.2.7.evil.example", 421),
+        ("0x7f.1", 421),
+    ],
+)
+async def test_without_a_list_numbers_pass_and_names_do_not(host, status):
+    """A page can point its own name at us, but no number (DNS rebinding)."""
+    guard = HostGuard(Echo(), hosts=LOCAL, any_address=True)
+    assert (await call(guard, headers={"host": host})).status == status

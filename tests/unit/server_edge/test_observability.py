@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import sys
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -17,13 +18,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from bathysphere.core.clock import SystemClock
-from bathysphere.engine.events import Event, MemoryEventLog
+from bathysphere.core.errors import UpstreamError
+from bathysphere.engine.events.log import Event, MemoryEventLog
 from bathysphere.server.observability import calls as calls_module
 from bathysphere.server.observability.calls import traced_calls
 from bathysphere.server.observability.logs import JsonLines, TextLines, bind, bound, set_up_logs
 from bathysphere.server.observability.measured import MeasuredLog
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.testing import ScriptedChatModel, calls, says
+from bathysphere.testing.event_log_contract import ME
 
 # ── logs ──
 
@@ -119,11 +122,11 @@ async def test_ends_of_runs_are_counted_as_they_pass_the_log():
     metrics, clock = Metrics(), SystemClock()
     log = MeasuredLog(MemoryEventLog(clock=clock), metrics, clock=clock)
     thread = uuid4()
-    await log.append(thread, [lifecycle("a", "started"), lifecycle("b", "running")])
+    await log.append(thread, [lifecycle("a", "started"), lifecycle("b", "running")], owner=ME)
     other = Event(channel="updates", run_id="a", data={"event": "x", "status": "success"}).encode()
-    await log.append(thread, [other, lifecycle("a", "completed", status="success")])
-    await log.append(thread, [lifecycle("b", "handed_on")])
-    await log.append(thread, [lifecycle("c", "failed", status="error")])
+    await log.append(thread, [other, lifecycle("a", "completed", status="success")], owner=ME)
+    await log.append(thread, [lifecycle("b", "handed_on")], owner=ME)
+    await log.append(thread, [lifecycle("c", "failed", status="error")], owner=ME)
     text = metrics.render().decode()
     assert 'bathysphere_runs_ended_total{graph="simple",status="success"} 1.0' in text
     assert 'bathysphere_runs_ended_total{graph="simple",status="error"} 1.0' in text
@@ -167,7 +170,7 @@ async def run(spans, *script):
     return {s.name: s for s in spans.get_finished_spans()}, spans.get_finished_spans()
 
 
-async def test_models_and_tools_have_spans_below_the_run_and_a_subagent_s_below_its_tool(spans):
+async def test_models_and_tools_have_spans_below_the_run_and_a_subagent_below_its_tool(spans):
     by_name, all_spans = await run(spans, calls("look", what="there"), says("done s3cret"))
     root, tool_span = by_name["run"], by_name["execute_tool look"]
     chats = [s for s in all_spans if s.name.startswith("chat ")]
@@ -197,3 +200,26 @@ async def test_without_tracing_nothing_is_recorded(spans):
     agent = create_agent(ScriptedChatModel(script=[says("x")]), [])
     await agent.ainvoke({"messages": [("user", "y")]})
     assert spans.get_finished_spans() == ()
+
+
+def test_a_text_line_has_no_control_characters_of_a_request():
+    given = {"msg": "GET %s", "args": ("/a\nforged line\x1b[31m\r\u202e\x9b",)}
+    written = TextLines().format(logging.makeLogRecord(given))
+    assert "\n" not in written
+    assert "\x1b" not in written
+    assert "/a\\x0aforged line\\x1b[31m\\x0d\\u202e\\x9b" in written
+
+
+class NoLog(MemoryEventLog):
+    """A log that takes nothing."""
+
+    async def append(self, *_: Any, **__: Any) -> int:
+        raise UpstreamError("Redis is unavailable")
+
+
+async def test_events_that_the_log_does_not_take_are_counted():
+    metrics, clock = Metrics(), SystemClock()
+    log = MeasuredLog(NoLog(clock=clock), metrics, clock=clock)
+    with pytest.raises(UpstreamError):
+        await log.append(uuid4(), [b"{}", b"{}"], owner=ME)
+    assert metrics.registry.get_sample_value("bathysphere_events_dropped_total") == 2

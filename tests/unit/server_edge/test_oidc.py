@@ -1,10 +1,12 @@
 """Tokens: what is believed, and every forgery we know that must not be."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import json
 import time
+from functools import partial
 from typing import Any
 
 import httpx
@@ -17,9 +19,10 @@ from hypothesis import strategies as st
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from bathysphere.core.clock import SystemClock
-from bathysphere.engine.records import Owner
+from bathysphere.core.errors import BathysphereError
+from bathysphere.core.identity import Owner
 from bathysphere.server.identity import IdentityUnavailable, Unauthenticated
-from bathysphere.server.identity.jwks import Jwks
+from bathysphere.server.identity.jwks import Jwks, issuer_client
 from bathysphere.server.identity.oidc import Oidc, Trust
 
 ISSUER = "https://issuer.example"
@@ -44,13 +47,16 @@ class Issuer:
         self.keys = [jwk(KEY, "one"), jwk(CURVE, "curve")]
         self.is_there = True
         self.asked = 0
+        self.jwks_uri = f"{ISSUER}/keys"
+        self.urls: list[str] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked += 1
+        self.urls.append(str(request.url))
         if not self.is_there:
             raise httpx.ConnectError("refused")
         if request.url.path == "/.well-known/openid-configuration":
-            return httpx.Response(200, json={"jwks_uri": f"{ISSUER}/keys"})
+            return httpx.Response(200, json={"jwks_uri": self.jwks_uri})
         return httpx.Response(200, json={"keys": self.keys})
 
 
@@ -257,3 +263,86 @@ async def test_an_issuer_that_was_never_there_is_said_to_be_away_and_found_later
     issuer.is_there = True
     clock.seconds += 11
     assert (await oidc.owner_of(token())).user == "ada"
+
+
+OTHER_TOKENS = {
+    "a logout token by its type": ({"typ": "logout+jwt"}, {}),
+    "a security event by its type": ({"typ": "secevent+jwt"}, {}),
+    "a type that is no text": ({"typ": 1}, {}),
+    "a logout token by its claim": ({}, {"events": {"logout": {}}}),
+    "an ID token by its nonce": ({}, {"nonce": "n"}),
+    "an ID token by its hash": ({}, {"at_hash": "h"}),
+    "an ID token by the issuer's own word": ({}, {"typ": "ID"}),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_TOKENS)
+async def test_a_token_of_another_kind_is_refused(oidc, name):
+    header, changes = OTHER_TOKENS[name]
+    shown = jwt.encode(claims(**changes), KEY, algorithm="RS256", headers={"kid": "one", **header})
+    with pytest.raises(Unauthenticated, match="access token"):
+        await oidc.owner_of(shown)
+
+
+@pytest.mark.parametrize("kind", ["at+jwt", "application/at+jwt", "JWT"])
+async def test_an_access_token_is_taken_under_each_of_its_types(oidc, kind):
+    shown = jwt.encode(claims(), KEY, algorithm="RS256", headers={"kid": "one", "typ": kind})
+    assert (await oidc.owner_of(shown)).user == "ada"
+
+
+# ── where the keys are ──
+
+
+@pytest.mark.parametrize(
+    "url", ["https://keys.example/jwks", "http://127.0.0.1:9/jwks", "http://localhost:9/jwks"]
+)
+async def test_keys_on_https_or_this_machine_are_fetched(issuer, oidc, url):
+    issuer.jwks_uri = url
+    assert (await oidc.owner_of(token())).user == "ada"
+    assert issuer.urls[-1] == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://keys.example/jwks",
+        "http://localhost.evil.example/jwks",
+        "http://127.0.0.1.evil.example/jwks",
+        "http://localhost@evil.example/jwks",
+        "ftp://localhost/jwks",
+        "file:///etc/passwd",
+        "//keys.example/jwks",
+        "",
+    ],
+)
+async def test_keys_anywhere_else_are_never_asked_for(issuer, oidc, url):
+    issuer.jwks_uri = url
+    with pytest.raises(BathysphereError):
+        await oidc.owner_of(token())
+    assert [one for one in issuer.urls if "openid-configuration" not in one] == []
+
+
+async def test_proxies_of_the_environment_are_not_used_for_the_issuer(monkeypatch):
+    heard = []
+
+    async def listen(name, reader, writer):
+        await reader.readline()
+        heard.append(name)
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        await writer.drain()
+        writer.close()
+
+    servers = {
+        name: await asyncio.start_server(partial(listen, name), "127.0.0.1", 0)
+        for name in ("proxy", "issuer")
+    }
+    ports = {name: one.sockets[0].getsockname()[1] for name, one in servers.items()}
+    for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{ports['proxy']}")
+    for variable in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    async with issuer_client() as http:
+        assert (await http.get(f"http://127.0.0.1:{ports['issuer']}/")).status_code == 200
+    for server in servers.values():
+        server.close()
+    assert heard == ["issuer"]

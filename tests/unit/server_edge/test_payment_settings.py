@@ -18,11 +18,11 @@ GOOD = {"mint": "https://mint.example", "secret": SecretStr("s" * 32)}
         ({"secret": SecretStr("short")}, "SECRET"),
         ({"mint": "http://mint.example"}, "https"),
         ({"mint": "ftp://127.0.0.1"}, "https"),
-        ({"mint": "https://user@mint.example"}, "address"),
-        ({"mint": "https://"}, "address"),
+        ({"mint": "https://user@mint.example"}, "URL of a mint"),
+        ({"mint": "https://"}, "URL of a mint"),
         ({"price_step": 0}, "PRICE"),
-        ({"min_lock_hours": 0.5}, "outlast"),
-        ({"lock_hours": 1000}, "longer"),
+        ({"min_lock_hours": 0.5}, "longer than the time"),
+        ({"lock_hours": 1000}, "exceeds the maximum"),
     ],
 )
 def test_settings_that_would_lose_money_are_refused(wrong, word):

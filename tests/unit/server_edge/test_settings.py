@@ -3,7 +3,7 @@
 import pytest
 
 from bathysphere.core.errors import ConfigError
-from bathysphere.server.settings import ServerSettings, is_loopback
+from bathysphere.server.process.settings import ServerSettings, is_loopback
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_nothing_set_is_one_machine_that_only_it_can_reach():
     "host", ["0.0.0.0", "::", "192.168.1.2", "example.com", "", "127.0.0.1.nip.io"]
 )
 def test_anonymous_is_refused_where_others_can_reach_it(host):
-    with pytest.raises(ConfigError, match="would let in everyone"):
+    with pytest.raises(ConfigError, match="without authentication"):
         ServerSettings.from_environment(host=host)
     assert ServerSettings.from_environment(host=host, allow_anonymous_anywhere=True).host == host
     assert ServerSettings.from_environment(host=host, auth="api-key").host == host
@@ -48,10 +48,31 @@ def test_an_algorithm_that_a_public_key_could_forge_is_refused(monkeypatch, algo
         ServerSettings.from_environment()
 
 
-@pytest.mark.parametrize("url", ["http://issuer.example", "ftp://x", "issuer.example"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://issuer.example",
+        "ftp://x",
+        "issuer.example",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example",
+        "http://127.0.0.1@evil.example",
+        "http://[::1].evil.example",
+        "https://",
+    ],
+)
 def test_keys_come_over_https(url):
     with pytest.raises(ConfigError, match="https"):
         ServerSettings.from_environment(oidc_issuer=url)
+
+
+def test_anonymous_anywhere_takes_no_name_that_was_not_allowed():
+    open_to_all = ServerSettings(host="0.0.0.0", allow_anonymous_anywhere=True)
+    assert "localhost" in open_to_all.hosts()
+    named = ServerSettings(
+        host="0.0.0.0", allow_anonymous_anywhere=True, allowed_hosts=("lab.example",)
+    )
+    assert named.hosts() == ("lab.example",)
 
 
 def test_a_variable_is_named_in_the_sentence_and_its_value_is_not(monkeypatch):

@@ -8,7 +8,7 @@ from bathysphere.server.asgi.stack import Edge, wrap
 from bathysphere.server.identity import once
 from bathysphere.server.identity.identify import anonymous
 from bathysphere.server.observability.metrics import Metrics
-from bathysphere.server.settings import ServerSettings
+from bathysphere.server.process.settings import ServerSettings
 
 HOST = {"host": "localhost:8123"}
 PAGE = "https://page.example"
@@ -16,7 +16,7 @@ PAGE = "https://page.example"
 
 class Sick:
     async def check(self):
-        return {"process": "ok", "database": "away"}
+        return {"process": "ok", "database": "unavailable"}
 
 
 async def figures() -> bytes:
@@ -31,6 +31,7 @@ def app(**settings):
         metrics=Metrics(),
         render=figures,
         clock=SystemClock(),
+        is_public=lambda scope: False,
     )
     return wrap(Echo(), edge)
 
@@ -68,21 +69,21 @@ async def test_a_page_in_the_list_may_also_call_the_server_of_this_machine():
 @pytest.mark.parametrize(
     ("settings", "token", "status"),
     [
-        ({}, None, 200),
         ({"metrics_token": "t0ken"}, None, 401),
         ({"metrics_token": "t0ken"}, "wrong", 401),
         ({"metrics_token": "t0ken"}, "t0ken", 200),
     ],
 )
-async def test_figures_are_for_this_machine_or_for_who_has_their_token(settings, token, status):
+async def test_figures_are_for_who_has_their_token(settings, token, status):
     headers = {**HOST, **({"authorization": f"Bearer {token}"} if token else {})}
     answered = await call(app(**settings), path="/metrics", method="GET", headers=headers)
     assert answered.status == status
     assert (answered.body == b"figures") is (status == 200)
 
 
-async def test_a_public_server_without_a_token_has_no_figures():
-    answered = await call(public(), path="/metrics", method="GET", headers=HOST)
+@pytest.mark.parametrize("server", [app, public])
+async def test_a_server_without_a_token_has_no_figures(server):
+    answered = await call(server(), path="/metrics", method="GET", headers=HOST)
     assert answered.body != b"figures"
 
 
@@ -91,7 +92,7 @@ async def test_a_process_can_live_and_not_be_ready():
     assert (await call(server, path="/livez", method="GET", headers=HOST)).status == 200
     ready = await call(server, path="/readyz", method="GET", headers=HOST)
     assert ready.status == 503
-    assert b'"database":"away"' in ready.body
+    assert b'"database":"unavailable"' in ready.body
 
 
 async def test_every_answer_has_its_headers_and_a_name_even_a_refusal():

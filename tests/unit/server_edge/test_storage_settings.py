@@ -3,8 +3,9 @@
 import pytest
 
 from bathysphere.core.errors import ConfigError
-from bathysphere.engine.records import Owner
-from bathysphere.server.workspaces import StorageSettings, Workspaces
+from bathysphere.core.identity import Owner
+from bathysphere.server.workspaces.service import Workspaces
+from bathysphere.server.workspaces.settings import StorageSettings
 from bathysphere.tenancy.errors import WorkspaceNotAllowed
 
 ADA = Owner(tenant="acme", user="ada")
@@ -20,7 +21,7 @@ def test_nothing_set_means_no_workspaces():
     assert Workspaces.open(StorageSettings.from_environment()) is None
 
 
-def test_the_seed_s_variables_are_read(monkeypatch):
+def test_the_seed_variables_are_read(monkeypatch):
     monkeypatch.setenv("BATHYSPHERE_STORAGE_KIND", "gcs")
     monkeypatch.setenv("GCS_BUCKET_NAME", "our-bucket")
     monkeypatch.setenv("GOOGLE_CLOUD_CREDENTIALS_JSON", '{"private_key": "hush"}')
@@ -60,3 +61,9 @@ def test_what_is_missing_is_the_operators_to_fix(monkeypatch, wrong):
         monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError):
         Workspaces.open(StorageSettings.from_environment())
+
+
+def test_a_typo_is_one_sentence_that_names_the_variable(monkeypatch):
+    monkeypatch.setenv("BATHYSPHERE_STORAGE_KIND", "gsc")
+    with pytest.raises(ConfigError, match="BATHYSPHERE_STORAGE_KIND"):
+        StorageSettings.from_environment()

@@ -3,7 +3,8 @@
 import pytest
 
 from bathysphere.core.errors import ConfigError
-from bathysphere.tenancy.directory import Directory, Identity, Tenant
+from bathysphere.core.identity import Owner
+from bathysphere.tenancy.directory import Directory, Tenant
 from bathysphere.tenancy.errors import InvalidRoot, NoTenant, TenantChanged, WorkspaceNotAllowed
 from bathysphere.tenancy.pin import Pin
 from bathysphere.tenancy.quota import Quota
@@ -20,9 +21,9 @@ runs = 3
 
 [tenant.zenith]
 """
-ADA = Identity(tenant="acme", user="ada")
-BOB = Identity(tenant="acme", user="bob")
-EVE = Identity(tenant="elsewhere", user="eve")
+ADA = Owner(tenant="acme", user="ada")
+BOB = Owner(tenant="acme", user="bob")
+EVE = Owner(tenant="elsewhere", user="eve")
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_others_may_have_a_default():
 
 
 @pytest.mark.parametrize(
-    "identity", [None, Identity(tenant="", user="x"), Identity(tenant="acme", user="")]
+    "identity", [None, Owner(tenant="", user="x"), Owner(tenant="acme", user="")]
 )
 def test_without_an_identity_there_is_no_root(directory, identity):
     with pytest.raises(NoTenant):
@@ -73,7 +74,7 @@ def test_without_an_identity_there_is_no_root(directory, identity):
 
 def test_a_tenant_whose_name_cannot_be_a_key_has_no_root():
     with pytest.raises(InvalidRoot):
-        Directory(others=Tenant()).root(Identity(tenant="../acme", user="x"))
+        Directory(others=Tenant()).root(Owner(tenant="../acme", user="x"))
 
 
 def test_quotas_are_read(directory):

@@ -1,6 +1,7 @@
 """Quotas: what passes them is refused, what fits or gives back is not."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -76,3 +77,29 @@ def test_writers_at_one_time_cannot_pass_the_quota_together():
     for thread in threads:
         thread.join(10)
     assert len(refused) == 20
+
+
+def test_a_tenant_that_is_slow_to_count_holds_up_nobody_else_and_is_counted_once():
+    release, counted = threading.Event(), []
+
+    def measure(tenant: str) -> Usage:
+        counted.append(tenant)
+        if tenant == "large":
+            assert release.wait(10)
+        return Usage(bytes=1)
+
+    meter = StoredMeter(measure, clock=HandClock())
+    more, quota = Usage(bytes=1), Quota(bytes=100)
+
+    def store(tenant: str) -> None:
+        with meter.storing(tenant, quota, more):
+            pass
+
+    with ThreadPoolExecutor(4) as threads:
+        slow = [threads.submit(store, "large") for _ in range(3)]
+        threads.submit(store, "small").result(timeout=5)
+        assert not any(one.done() for one in slow)
+        release.set()
+        for one in slow:
+            one.result(timeout=5)
+    assert counted.count("large") == 1

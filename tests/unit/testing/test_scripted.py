@@ -76,7 +76,7 @@ def test_one_call_too_many_is_found_even_where_the_agent_swallowed_it():
             model.invoke("again")
         except ScriptError:
             continue
-    with pytest.raises(ScriptError, match="called 2 times, the script has 1 turns"):
+    with pytest.raises(ScriptError, match="called 2 times, but the script has 1 turns"):
         model.assert_done()
 
 

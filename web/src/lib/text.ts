@@ -1,5 +1,5 @@
 /** Every English sentence of the workspace itself. A feature folder keeps its own in `text.ts`. */
-const plural = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
+import { plural } from './format';
 
 export const text = {
   name: 'Bathysphere',
@@ -14,6 +14,14 @@ export const text = {
     retry: 'Try again',
     dismiss: 'Dismiss',
     loading: 'This part could not be loaded. Reload the page.',
+    unshown: (n: number) => `${plural(n, 'update', 'updates')} of this conversation could not be read.`,
+  },
+  notFound: {
+    conversation: 'Conversation not found',
+    conversationHint: 'It may have been deleted, or it belongs to another account.',
+    page: 'Page not found',
+    pageHint: 'There is nothing at this address.',
+    begin: 'Start a new conversation',
   },
   shell: {
     threads: 'Conversations',
@@ -33,7 +41,8 @@ export const text = {
     new: 'New conversation',
     search: 'Search conversations',
     none: 'Your conversations will be here.',
-    noneFound: 'No conversation has these words in its title.',
+    noneFound: 'No matching conversations',
+    searching: 'Searching…',
     untitled: 'Untitled',
     today: 'Today',
     week: 'Last seven days',
@@ -67,6 +76,7 @@ export const text = {
     demo: 'scripted tour',
     demoHint: 'This is a script, not an AI. Set up a model to talk to one.',
     unusable: 'cannot be used',
+    cannotAnswer: (reason: string) => `The model cannot answer: ${reason}.`,
     ready: 'ready',
     roles: { main: 'Answers', subagent: 'Subagents', summary: 'Summaries', audit: 'Audits' } as Record<string, string>,
     again: 'Look again',
@@ -75,9 +85,21 @@ export const text = {
   chat: {
     label: 'Conversation',
     hello: 'What would you like to think through?',
-    helloHint: 'Ask, or bring a document. Your files stay in this browser.',
+    helloHint: 'Ask a question, or give it something to do.',
+    helloReader: 'Ask, or bring a document. Your files stay in this browser.',
+    helloHints: {
+      research: 'Ask a question. You approve the plan before anything is searched.',
+      workspace: 'Ask for something in your team’s files. You approve every change.',
+    } as Record<string, string>,
+    sampleOnly: 'Sample pages only: no model is set up. A few pages about the first bathysphere are searched.',
     placeholder: 'Write a message',
-    placeholderBusy: 'Write the next message; it waits its turn',
+    placeholderBusy: 'Queue another message…',
+    placeholderAnswer: 'Write your answer',
+    placeholderAside: 'Answer above, or write to set these aside',
+    aside: (n: number) => `Sending this sets aside ${plural(n, 'open request', 'open requests')}.`,
+    asideYes: 'Set aside and send',
+    queued: 'Queued',
+    unqueue: 'Remove from queue',
     send: 'Send',
     stop: 'Stop',
     stopping: 'Stopping…',
@@ -97,7 +119,7 @@ export const text = {
     writing: 'is writing',
     thinking: 'Thinking',
     thought: 'Thoughts',
-    stopped: 'Stopped here.',
+    stopped: 'Stopped',
     past: 'You are looking at another version. The next message goes on from it.',
     latest: 'Back to the latest',
     jump: 'To the newest message',
@@ -106,6 +128,18 @@ export const text = {
     announce: { writing: 'The agent is writing.', done: 'The agent has answered.', asks: (n: number) => plural(n, 'request waits', 'requests wait') + ' for you.', failed: 'The run failed.' },
     code: 'Copy code',
     image: 'Picture',
+  },
+  link: {
+    title: (host: string) => `Open ${host}?`,
+    data: 'This address is long enough to carry data. Whoever runs the site will see all of it:',
+    words: 'This address contains words of your documents. Whoever runs the site will see all of it:',
+    open: 'Open link',
+    cancel: 'Cancel',
+  },
+  files: {
+    added: (n: number) => `Added ${plural(n, 'file', 'files')} to your documents.`,
+    unread: (agent: string, readers: string) => `${agent} cannot read documents. ${readers} can.`,
+    drop: 'Drop to add to your documents',
   },
   requests: {
     label: 'Requests of the agent',
@@ -144,6 +178,8 @@ export const text = {
     removeStep: (n: number) => `Remove step ${n}`,
     auditedAgain: 'A changed plan is audited again before it runs.',
     sendPlan: 'Use this plan',
+    stuckRetrying: 'The server is not taking answers at the moment. Trying again…',
+    stuck: 'An answer from this device was refused:',
     noTool: (name: string) => `This device has no tool called ${name}.`,
   },
   calls: {
@@ -182,7 +218,9 @@ export const text = {
       done: 'done',
       failed: 'failed',
       stopped: 'stopped',
+      aside: 'set aside',
     },
+    endedQuestion: { aside: 'Set aside', stopped: 'Stopped' },
     arguments: 'With',
     result: 'Result',
     empty: '(nothing)',
@@ -215,5 +253,4 @@ export const text = {
     outHint: 'Sign out: forget the key in every tab of this browser',
     as: (user: string, tenant: string) => `Signed in as ${user} of ${tenant}`,
   },
-  plurals: plural,
 } as const;

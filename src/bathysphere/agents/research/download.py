@@ -1,7 +1,7 @@
-"""A finished report as a file: to read, to hand in, or, as a proof, to check.
+"""Export a finished report as a document or a verifiable proof.
 
-Only what a run of this deployment wrote is handed out: a thread's owner can change its state, so
-the seal under it is checked first, and the sources against their hashes.
+Only reports written by this deployment are exported: a thread's owner can change its state, so the
+seal is checked first, and the sources against their hashes.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, get_args
 from langgraph.store.base import BaseStore
 
 from bathysphere.agents.research.agent import ResearchConfig, sealer_of
-from bathysphere.agents.research.keeping import StoredSnapshots, snapshots_of
-from bathysphere.agents.research.parts import read_plan
-from bathysphere.agents.research.sealing import contents_of
+from bathysphere.agents.research.plan_seal import check_permit, report_of
+from bathysphere.agents.research.plan_state import read_plan
+from bathysphere.agents.research.snapshot_store import StoredSnapshots, snapshots_of
 from bathysphere.core.errors import CallerError, NotAllowed
 from bathysphere.evidence.proof.export import export_proof
 from bathysphere.evidence.proof.signing import Signer
@@ -37,13 +37,13 @@ class ReportNotFound(CallerError):
 
 
 class ReportChanged(NotAllowed):
-    """The report in the state is not the one that the run wrote."""
+    """The report was modified after the run."""
 
     code = "report_changed"
 
 
 class Download(NamedTuple):
-    """A file to hand out."""
+    """A file to download."""
 
     name: str
     media_type: str
@@ -51,7 +51,7 @@ class Download(NamedTuple):
 
 
 def _pdf(report: Report) -> bytes:
-    from bathysphere.evidence.render.pdf import to_pdf  # the fonts and the library are an extra
+    from bathysphere.evidence.render.pdf import to_pdf  # needs an optional extra
 
     return to_pdf(report)
 
@@ -76,22 +76,23 @@ async def download(
     thread_id: str,
     config: ResearchConfig,
 ) -> Download:
-    """The report of a thread as a file; `zip` is the proof.
+    """Export the report of a thread; `zip` is the proof.
 
     Raises:
-        ReportNotFound: There is no finished report.
-        ReportChanged: It is not what the run wrote.
+        ReportNotFound: The thread has no finished report.
+        ReportChanged: The report was modified.
     """
     if not state.get("report"):
-        raise ReportNotFound("this thread has no finished report", hint="finish the research first")
-    known = {**state, "thread_id": thread_id}
-    if not sealer_of(config).is_sealed(contents_of(known), state.get("seal")):
-        raise ReportChanged("this report is not as the run wrote it", hint="run it again")
+        raise ReportNotFound("Thread has no finished report", hint="finish the research first")
+    sealer = sealer_of(config)
+    if not sealer.is_sealed(report_of(state, thread_id), state.get("seal")):
+        raise ReportChanged("The report was modified after the run", hint="run the research again")
+    check_permit(sealer, state, thread_id)
     report = Report.model_validate(state["report"])
     if kind == "zip":
-        kept = StoredSnapshots(store, thread_id)
-        snapshots = await snapshots_of(kept, state.get("sources") or [])
-        body = await asyncio.to_thread(_proof, known, report, snapshots, config)
+        stored = StoredSnapshots(store, thread_id, sealer)
+        snapshots = await snapshots_of(stored, state.get("sources") or [])
+        body = await asyncio.to_thread(_proof, state, report, snapshots, config)
         return Download(f"{NAME}.zip", PROOF, body)
     media_type, write = _WRITERS[kind]
     return Download(f"{NAME}.{kind}", media_type, await asyncio.to_thread(write, report))
@@ -116,6 +117,6 @@ def _proof(
 
 
 def _audits(audits: Sequence[Mapping[str, Any]], plan_hash: str) -> list[Mapping[str, Any]]:
-    """Every audit of the run; the one of the plan that ran comes last."""
-    own = [one for one in audits if one["plan_sha256"] == plan_hash]
-    return [*(one for one in audits if one["plan_sha256"] != plan_hash), *own]
+    """All audits of the run; those of the executed plan come last."""
+    executed = [one for one in audits if one["plan_sha256"] == plan_hash]
+    return [*(one for one in audits if one["plan_sha256"] != plan_hash), *executed]

@@ -1,4 +1,4 @@
-"""What the models of the nodes must answer. Lengths are bounded: small models write on for ever."""
+"""Schemas of the models' answers. Lengths are bounded, because small models may not stop."""
 
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -9,7 +9,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class Form(BaseModel):
-    """An answer; what was not asked for is left out of it."""
+    """Base class of answers; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -33,7 +33,7 @@ class PlanForm(Form):
 
 @cache
 def plan_form(tools: tuple[str, ...]) -> type[PlanForm]:
-    """The form of a plan whose steps use these tools and no others."""
+    """The plan form restricted to these tools."""
     tool: Any = Literal[tools]
     step = create_model("StepForm", __base__=StepForm, __doc__=StepForm.__doc__, tool=(tool, ...))
     steps: Any = (list[step], Field(min_length=1, max_length=20))  # type: ignore[valid-type]
@@ -110,4 +110,4 @@ FORMS: dict[str, type[Form]] = {
     "synthesizer": ReportForm,
     "repair": RepairForm,
 }
-"""Part of the prompt → what it asks for."""
+"""Prompt section → form of its answer."""

@@ -1,4 +1,4 @@
-"""Which parts of a source a model is shown: those that speak of the question, in their order."""
+"""Excerpts of a source: the passages most relevant to the question, in their order."""
 
 import re
 from collections.abc import Iterable
@@ -11,31 +11,31 @@ GAP = "\n[…]\n"
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words that make a text's topic, in small letters."""
+    """The words of a text that indicate its topic, in lower case."""
     return frozenset(_WORD.findall(text.lower()))
 
 
 def excerpt(text: str, question: str, limit: int) -> str:
-    """At most `limit` characters of a text: all of it, or its best passages in their order."""
+    """At most `limit` characters: the whole text, or its best passages in order."""
     text = text.strip()
     if len(text) <= limit:
         return text
     wanted = words_of(question)
     passages = list(_passages(text))
-    best = sorted(range(len(passages)), key=lambda at: (-_score(passages[at], wanted), at))
+    best = sorted(range(len(passages)), key=lambda index: (-_score(passages[index], wanted), index))
     chosen: list[int] = []
     room = limit
-    for at in best:
-        cost = len(passages[at]) + len(GAP)
+    for index in best:
+        cost = len(passages[index]) + len(GAP)
         if cost <= room:
-            chosen.append(at)
+            chosen.append(index)
             room -= cost
     if not chosen:
         return text[:limit]
     shown = ""
-    for at in sorted(chosen):
-        glue = "" if not shown else "\n\n" if at - 1 in chosen else GAP
-        shown += glue + passages[at]
+    for index in sorted(chosen):
+        glue = "" if not shown else "\n\n" if index - 1 in chosen else GAP
+        shown += glue + passages[index]
     return shown
 
 

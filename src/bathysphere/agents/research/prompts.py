@@ -1,4 +1,4 @@
-"""The words of `prompt.md`, and the material that is put below them, fenced off as material."""
+"""Prompts from `prompt.md`, and tags that delimit untrusted material."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from importlib.resources import files
 _HEADING = re.compile(r"^## (\w+)\n", re.MULTILINE)
 _CLOSING = re.compile(r"</(?=(?:source|knowledge|question|plan|claim|rule)\b)", re.IGNORECASE)
 
-_OPENED = "<\u2060/"  # an invisible letter, which the comparison of quotes leaves out
+_OPENED = "<\u2060/"  # an invisible character, ignored when quotes are compared
 
 
 @cache
@@ -19,18 +19,18 @@ def _parts() -> dict[str, str]:
 
 
 def system(part: str) -> str:
-    """What a node's model is told before anything else."""
+    """The system prompt of a node."""
     return f"{_parts()['everywhere']}\n\n{_parts()[part]}"
 
 
 def fenced(tag: str, text: str, **about: str) -> str:
-    """Material between tags that it cannot close itself."""
+    """Wrap material in tags that it cannot close."""
     attributes = "".join(f' {name}="{_flat(value)}"' for name, value in about.items() if value)
     return f"<{tag}{attributes}>\n{_CLOSING.sub(_OPENED, text)}\n</{tag}>"
 
 
 def together(parts: Iterable[str | None]) -> str:
-    """The pieces of a message, those that are empty left out."""
+    """Join the non-empty parts of a message."""
     return "\n\n".join(part for part in parts if part)
 
 

@@ -1,16 +1,16 @@
-"""Where the run goes next: pure functions of the state."""
+"""Routing between nodes: pure functions of the state."""
 
 from typing import Literal
 
 from bathysphere.agents.research.state import ResearchState
 
 AfterAudit = Literal["thinker", "hitl_gate", "tool_executor", "__end__"]
-AfterGate = Literal["thinker", "auditor", "tool_executor"]
+AfterGate = Literal["thinker", "auditor", "tool_executor", "__end__"]
 AfterExecution = Literal["tool_executor", "auditor", "synthesizer"]
 
 
 def route_after_audit(state: ResearchState) -> AfterAudit:
-    """To the gate when there is something to decide; back to the thinker, up to the ceiling."""
+    """To the gate if the plan can be decided on; otherwise back to the thinker."""
     if state["status"] == "failed":
         return "__end__"
     if state["status"] == "executing":
@@ -22,14 +22,16 @@ def route_after_audit(state: ResearchState) -> AfterAudit:
 
 
 def route_after_gate(state: ResearchState) -> AfterGate:
-    """As the person said."""
+    """According to the person's decision; to the end if the state was modified."""
+    if state["status"] == "failed":
+        return "__end__"
     if state["status"] == "thinking":
         return "thinker"
     return "auditor" if state["status"] == "auditing" else "tool_executor"
 
 
 def route_after_execution(state: ResearchState) -> AfterExecution:
-    """Again while there are steps; to the auditor when the plan should grow; then to the report."""
+    """Repeat while steps remain; to the auditor if steps were added; then to the synthesizer."""
     if state["status"] == "auditing":
         return "auditor"
     return "synthesizer" if state["status"] == "synthesizing" else "tool_executor"

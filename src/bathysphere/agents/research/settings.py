@@ -1,4 +1,4 @@
-"""How research is set up: read once at the edge, from `BATHYSPHERE_RESEARCH_…`, and passed down."""
+"""Research settings, read from `BATHYSPHERE_RESEARCH_…` once at startup."""
 
 from pathlib import Path
 from typing import Literal, Self
@@ -7,22 +7,27 @@ from pydantic import Field, NonNegativeInt, PositiveInt, SecretStr, ValidationEr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bathysphere.agents.research.agent import ResearchConfig
-from bathysphere.agents.research.asking import FULL, SMALL, Sizes
-from bathysphere.agents.research.parts import Habits, Reach
-from bathysphere.agents.research.reaching import Reaching, corpus_of, sample
+from bathysphere.agents.research.options import ResearchOptions
+from bathysphere.agents.research.source_access import (
+    GuardedSources,
+    SourceAccess,
+    corpus_of,
+    sample,
+)
+from bathysphere.agents.research.structured_output import FULL, SMALL, Sizes
 from bathysphere.core.errors import ConfigError
 from bathysphere.evidence.settle import Unsupported
 from bathysphere.models.names import DEMO_TOUR, LLAMACPP
 from bathysphere.models.settings import ModelSettings
 from bathysphere.policy.rules import Policy, default_policy, read_policy
-from bathysphere.tools.settings import FetchSettings, SearchSettings
+from bathysphere.tools.settings import FETCH_PREFIX, SEARCH_PREFIX, FetchSettings, SearchSettings
 
 PREFIX = "BATHYSPHERE_RESEARCH_"
 Where = Literal["auto", "web", "corpus", "both", "sample"]
 
 
 class ResearchSettings(BaseSettings):
-    """Everything an operator can change about `research`."""
+    """Settings of the research agent."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
@@ -60,58 +65,61 @@ class ResearchSettings(BaseSettings):
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Read the settings; a value that cannot be used is one sentence, not a report."""
+        """Read the settings; an invalid value is a `ConfigError`."""
         try:
             return cls()
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
-            variable = f"{PREFIX}{first['loc'][0]}".upper()
+            prefix = {"SearchSettings": SEARCH_PREFIX, "FetchSettings": FETCH_PREFIX}
+            field = str(first["loc"][0])
+            own = f"{prefix.get(error.title, PREFIX)}{field}".upper()
+            variable = field if field.isupper() else own
             raise ConfigError(
-                f"{variable} cannot be used: {first['msg']}", hint=f"change or unset {variable}"
+                f"Invalid value for {variable}: {first['msg']}", hint=f"change or unset {variable}"
             ) from error
 
     @field_validator("signing_key")
     @classmethod
-    def _is_a_seed(cls, value: SecretStr | None) -> SecretStr | None:
+    def _check_seed(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None:
             try:
                 is_seed = len(bytes.fromhex(value.get_secret_value())) == 32
             except ValueError:
                 is_seed = False
             if not is_seed:
-                raise ValueError("64 hex digits are needed (openssl rand -hex 32)")
+                raise ValueError("must be 64 hex digits (generate with `openssl rand -hex 32`)")
         return value
 
     def config(self, models: ModelSettings, *, key: bytes | None = None) -> ResearchConfig:
-        """What the agent is made with.
+        """The agent's configuration.
 
         Args:
-            models: Which models are used; a small one is asked for less at a time.
-            key: The operator's key, where no signing key is set.
+            models: Model settings; small models get smaller requests.
+            key: Fallback if no signing key is set.
 
         Raises:
-            ConfigError: The policy or the corpus cannot be read.
+            ConfigError: If the policy or the corpus cannot be read.
         """
-        habits = Habits(
+        options = ResearchOptions(
             unsupported=self.unsupported,
             pages=self.pages,
             documents=self.documents,
             rounds=self.rounds,
         )
         main = models.choice("main").name
-        known = self.key() or key
+        signing_key = self.key() or key
         config = ResearchConfig(
             policy=self._policy(),
-            reach=self._reach(is_demo=main == DEMO_TOUR),
-            habits=habits,
+            sources=self._sources(is_demo=main == DEMO_TOUR),
+            options=options,
             sizes=self._sizes(main),
             retries=models.retries,
             retry_seconds=models.retry_delay_s,
         )
-        return config if known is None else config.keyed(known)
+        return config if signing_key is None else config.keyed(signing_key)
 
     def key(self) -> bytes | None:
-        """The operator's key, if one is set."""
+        """The signing key, if set."""
         return bytes.fromhex(self.signing_key.get_secret_value()) if self.signing_key else None
 
     def _policy(self) -> Policy:
@@ -121,21 +129,21 @@ class ResearchSettings(BaseSettings):
             return read_policy(self.policy_file.read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(
-                f"{self.policy_file} cannot be read: {error.strerror}",
+                f"Cannot read {self.policy_file}: {error.strerror}",
                 hint=f"change or unset {PREFIX}POLICY_FILE",
             ) from error
 
-    def _reach(self, *, is_demo: bool) -> Reach:
+    def _sources(self, *, is_demo: bool) -> SourceAccess:
         where = self.where
         if where == "auto":
             where = "corpus" if self.corpus else "sample" if is_demo else "web"
         if where == "sample":
             return sample()
         if where in ("corpus", "both") and self.corpus is None:
-            raise ConfigError("no corpus is named", hint=f"set {PREFIX}CORPUS to a folder")
+            raise ConfigError("No corpus is configured", hint=f"set {PREFIX}CORPUS to a folder")
         corpus = corpus_of(self.corpus) if where != "web" and self.corpus else None
         search = self.search if where in ("web", "both") else None
-        return Reaching(corpus=corpus, search=search, fetch=self.fetch.rules())
+        return GuardedSources(corpus=corpus, search=search, fetch=self.fetch.rules())
 
     def _sizes(self, main: str) -> Sizes:
         if self.size == "auto":

@@ -1,7 +1,7 @@
-"""The state of a research run: plain data, so that checkpoints hold nothing but JSON.
+"""The state of a research run, as plain JSON data.
 
-`reasoning` is appended to and keeps its newest entries; every other field is replaced by what a
-node returns. Sources are kept in the store; the state has what is known of them, not their bytes.
+`reasoning` is appended to and keeps its newest entries; every other field is replaced. Sources are
+kept in the store; the state has their metadata, not their bytes.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
+
+from bathysphere.core.writers import ByClient, ByEngine
 
 Status = Literal[
     "started",
@@ -20,12 +22,12 @@ Status = Literal[
     "complete",
     "failed",
 ]
-"""Where a run is. `complete` and `failed` are its ends."""
+"""Status of a run; `complete` and `failed` are final."""
 Node = Literal["thinker", "auditor", "hitl_gate", "tool_executor", "synthesizer"]
 
 MAX_REASONING_ENTRIES = 20
 MAX_PLAN_REVISIONS = 3
-"""How often a plan may be refused by the audit before the run ends, unless the input says so."""
+"""Default number of plans that the audit may reject before the run fails."""
 
 
 class ReasoningEntry(TypedDict, total=False):
@@ -40,70 +42,74 @@ class ReasoningEntry(TypedDict, total=False):
 def append_reasoning(
     known: Sequence[ReasoningEntry] | None, new: Sequence[ReasoningEntry] | None
 ) -> list[ReasoningEntry]:
-    """The trace with new entries at its end, the oldest gone where there are too many."""
+    """Append to the trace, dropping the oldest entries beyond the maximum."""
     return [*(known or ()), *(new or ())][-MAX_REASONING_ENTRIES:]
 
 
 class ResearchInput(TypedDict, total=False):
-    """What a run is started with: a question, and what the person brings along."""
+    """Input of a run: a question and attachments."""
 
-    user_query: str
-    messages: Annotated[list[AnyMessage], add_messages]
-    """Instead of `user_query`, for clients that talk: the last thing the person said."""
-    knowledge_context: str
-    """Passages of the person's own documents, chosen in their browser."""
-    context_urls: list[str]
-    """Addresses that the person wants looked at."""
-    max_plan_revisions: int
+    user_query: ByClient[str]
+    messages: Annotated[ByClient[list[AnyMessage]], add_messages]
+    """Alternative to `user_query` for chat clients: the last human message is the question."""
+    knowledge_context: ByClient[str]
+    """Passages of the person's documents, chosen in their browser."""
+    context_urls: ByClient[list[str]]
+    """URLs that the person wants to be read."""
+    max_plan_revisions: ByClient[int]
 
 
 class ResearchState(ResearchInput, total=False):
-    """Everything a run knows."""
+    """Full state of a run."""
 
-    thread_id: str
-    status: Status
-    reasoning: Annotated[list[ReasoningEntry], append_reasoning]
-    error_message: str | None
+    thread_id: ByEngine[str]
+    status: ByEngine[Status]
+    reasoning: Annotated[ByEngine[list[ReasoningEntry]], append_reasoning]
+    error_message: ByEngine[str | None]
 
-    plan: dict[str, Any] | None
-    plan_hash: str | None
-    """The hash of `plan`: what an approval is for."""
-    audit_result: dict[str, Any] | None
-    audits: list[dict[str, Any]]
-    """Every verdict of the run, in order: `bathysphere.policy.audit.Verdict`."""
-    plan_revision_count: int
-    human_approved: bool
-    feedback: str | None
+    plan: ByEngine[dict[str, Any] | None]
+    plan_hash: ByEngine[str | None]
+    """The hash of `plan`, which an approval confirms."""
+    audit_result: ByEngine[dict[str, Any] | None]
+    audits: ByEngine[list[dict[str, Any]]]
+    """All verdicts of the run, in order: `bathysphere.policy.audit.Verdict`."""
+    plan_revision_count: ByEngine[int]
+    human_approved: ByEngine[bool]
+    feedback: ByEngine[str | None]
     """Why the person rejected the last plan."""
-    edited: bool
-    """Whether `plan` is the person's own wording, not yet audited."""
-    difference: list[dict[str, Any]] | None
-    """What was asked for beyond the approved plan, waiting for the person's word."""
-    approved_plan: dict[str, Any] | None
-    """The plan that is the permission, while `plan` may already be a wider one."""
-    approved_audit: dict[str, Any] | None
+    edited: ByEngine[bool]
+    """Whether `plan` was edited by the person."""
+    difference: ByEngine[list[dict[str, Any]] | None]
+    """Steps requested beyond the approved plan, pending approval."""
+    approved_plan: ByEngine[dict[str, Any] | None]
+    """The plan in force, while `plan` may already contain additional steps."""
+    approved_audit: ByEngine[dict[str, Any] | None]
     """The audit of the approved plan."""
-    approvals: list[dict[str, Any]]
-    """What the person said, in order: `bathysphere.policy.permission.Approval`."""
-    permit: str | None
-    """The seal under what the person said, which no client can make."""
+    approvals: ByEngine[list[dict[str, Any]]]
+    """The person's decisions, in order: `bathysphere.policy.permission.Approval`."""
+    permit: ByEngine[str | None]
+    """The chained seal of the approvals, which clients cannot forge."""
+    grant: ByEngine[str | None]
+    """Id of the approval that calls are made under; no call is repeated under it."""
 
-    step_results: dict[str, dict[str, Any]]
-    """Step id → what it gave."""
-    used: dict[str, Any]
-    """What was used of the permission: `bathysphere.policy.permission.Used`."""
-    denied: list[dict[str, Any]]
-    """Calls that were asked for and not made, and why."""
-    rounds: int
-    """How often the model was asked whether it needs more."""
-    sources: list[dict[str, Any]]
-    """What is known of each snapshot."""
-    tokens_used: int
+    step_results: ByEngine[dict[str, dict[str, Any]]]
+    """Step id → result."""
+    used: ByEngine[dict[str, Any]]
+    """Usage of the permission: `bathysphere.policy.permission.Used`."""
+    denied: ByEngine[list[dict[str, Any]]]
+    """Requested calls that were denied, with reasons."""
+    rounds: ByEngine[int]
+    """How often the model was asked for further calls."""
+    sources: ByEngine[list[dict[str, Any]]]
+    """Metadata of each snapshot."""
+    tokens_used: ByEngine[int]
 
-    report: dict[str, Any] | None
-    """The checked report: claims, quotes with offsets, contradictions, what was dropped and why."""
-    final_report: str | None
+    report: ByEngine[dict[str, Any] | None]
+    """The checked report: claims, quotes with offsets, contradictions, dropped claims."""
+    final_report: ByEngine[str | None]
     """The report as Markdown."""
-    finished_at: str | None
-    seal: str | None
-    """The seal under all that a proof carries."""
+    finished_at: ByEngine[str | None]
+    seal: ByEngine[str | None]
+    """The seal of the report and the contents of its proof."""
+    step_seal: ByEngine[dict[str, Any] | None]
+    """The seal of the state after the last step (`steps.StepSeal`)."""

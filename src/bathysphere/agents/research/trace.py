@@ -1,4 +1,4 @@
-"""The reasoning trace, and the words in which a run that went wrong ends."""
+"""The reasoning trace, and handling of node errors."""
 
 from typing import Any
 
@@ -14,38 +14,38 @@ _LONGEST = 2_000
 
 
 def entry(clock: Clock, node: str, summary: str, *, raw: str | None = None) -> ReasoningEntry:
-    """One line of the trace."""
-    made: ReasoningEntry = {
+    """Create a trace entry."""
+    created: ReasoningEntry = {
         "node": node,
         "timestamp": clock.now().isoformat(timespec="milliseconds"),
         "summary": summary[:_LONGEST],
     }
     if raw:
-        made["raw_thought"] = raw[:_LONGEST]
-    return made
+        created["raw_thought"] = raw[:_LONGEST]
+    return created
 
 
-class Failing:
-    """What becomes of an error in a node: the end of the run, in words, with its trace."""
+class FailureHandler:
+    """Ends a run as failed when a node raises an error."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     async def run(self, state: Any, error: NodeError) -> Command[Any]:
-        """End the run as `failed`; what is the engine's business goes on to the engine.
+        """End the run as `failed`, unless the engine must handle the error.
 
         Raises:
-            BathysphereError: The attempt must end, not the research: another worker has the run,
-                or the database is away.
+            BathysphereError: Only the attempt must end: another worker has the run, or the
+                database is unavailable.
         """
         del state
         cause = error.error
         if isinstance(cause, BathysphereError):
             if cause.ends_run:
                 raise cause
-            words = str(cause)
+            text = str(cause)
         else:
-            words = f"{type(cause).__name__}: {cause}"
-        line = entry(self._clock, error.node, f"Error: {words}")
-        update = {"status": "failed", "error_message": words[:_LONGEST], "reasoning": [line]}
+            text = f"{type(cause).__name__}: {cause}"
+        line = entry(self._clock, error.node, f"Error: {text}")
+        update = {"status": "failed", "error_message": text[:_LONGEST], "reasoning": [line]}
         return Command(update=update, goto=END)

@@ -1,4 +1,4 @@
-"""Simple: the first agent to read and the first one that runs."""
+"""Simple: a minimal general-purpose agent, and a good first example."""
 
 from bathysphere.agents.simple.agent import SimpleConfig, spec
 

@@ -1,7 +1,7 @@
-"""The simple agent as data: the default stack, one helper to send out, changes that wait for you.
+"""The simple agent's spec: the default stack, one subagent, and approval of file changes.
 
-New files are the agent's own business; replacing, changing or deleting one waits for the person's
-word. Where the files are not the agent's own (a backend was given), every write waits.
+Creating a file needs no approval; replacing, editing or deleting one does. With an external
+backend, every write needs approval.
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,12 +23,12 @@ from bathysphere.models.resolve import Models
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimpleConfig:
-    """What a deployment may change."""
+    """Options that a deployment can change."""
 
     approvals: tuple[str, ...] = ("write_file", "edit_file", "delete")
-    """Tools that wait for the person's word, in the agent and in the helpers it sends out."""
+    """Tools that need approval, in the agent and its subagents."""
     max_questions: int = 3
-    """How often it may ask the person in one run."""
+    """Maximum number of questions to the person per run."""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -39,19 +39,19 @@ def spec(
     reliability: tuple[AgentMiddleware[Any, Any, Any], ...] = (),
     config: SimpleConfig | None = None,
 ) -> AgentSpec:
-    """Describe the agent; nothing runs and nothing is read from the environment.
+    """Describe the agent, without running it or reading the environment.
 
     Args:
         models: A chat model for each role.
-        backend: Where the files are; in graph state if not given.
-        reliability: Layers that retry and replace a failing model, for every agent of the tree.
-        config: What this deployment changes.
+        backend: File storage; graph state by default.
+        reliability: Layers that retry or replace a failing model, for all agents in the tree.
+        config: Options of this deployment.
     """
     config = config or SimpleConfig()
     approvals: dict[str, Approval] = dict.fromkeys(config.approvals, True)
     if backend is None and "write_file" in approvals:
         approvals["write_file"] = InterruptOnConfig(
-            allowed_decisions=["approve", "edit", "reject", "respond"], when=_replaces_a_file
+            allowed_decisions=["approve", "edit", "reject", "respond"], when=_replaces_file
         )
     return AgentSpec(
         name="simple",
@@ -71,10 +71,10 @@ def spec(
     )
 
 
-def _replaces_a_file(request: ToolCallRequest) -> bool:
+def _replaces_file(request: ToolCallRequest) -> bool:
     try:
         path = validate_path(str(request.tool_call["args"].get("file_path")))
     except ValueError:
-        return False  # the tool refuses such a path
+        return False  # the tool rejects such a path
     stored = (request.state.get("files") or {}).get(path)
     return stored is not None and not stored.get("deleted")

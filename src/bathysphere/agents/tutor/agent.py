@@ -1,9 +1,7 @@
-"""The tutor as data: a move for each turn, a map of the argument, the person's own documents.
+"""The tutor's spec: one move per turn, an argument map, and the person's documents.
 
-Its scratch files are its own business; deleting one waits for the person's word, and where the
-files are not the agent's own (a backend was given), every change does. What happens to the person's
-documents they decide on their device. Payment per step is a layer that is not built yet: `payments`
-is its place, outermost of the tutor's own layers, and empty.
+Scratch files need no approval, except to delete one; with an external backend, every change needs
+approval. Changes to the person's documents are approved on their device.
 """
 
 from dataclasses import dataclass, field
@@ -26,26 +24,26 @@ from bathysphere.models.resolve import Models
 
 Layers = tuple[AgentMiddleware[Any, Any, Any], ...]
 
-FEWEST_VOICES, MOST_VOICES = 2, 4
+MIN_VOICES, MAX_VOICES = 2, 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TutorConfig:
-    """What a deployment may change."""
+    """Options that a deployment can change."""
 
     approvals: tuple[str, ...] = ("delete",)
-    """Tools on scratch files that wait for the person's word."""
+    """Tools on scratch files that need approval."""
     max_questions: int = 3
-    """How often it may ask what the person means in one run."""
+    """Maximum number of clarifying questions per run."""
     questions_a_turn: int = 1
-    """How many questions a turn may put to the person."""
+    """Maximum number of questions in one reply."""
     voices: tuple[Voice, ...] = VOICES
-    """Who speaks in a seminar: two to four, or none for no seminar."""
+    """Voices of a seminar: two to four, or none to disable seminars."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.voices and not FEWEST_VOICES <= len(self.voices) <= MOST_VOICES:
-            message = f"a seminar has {FEWEST_VOICES} to {MOST_VOICES} voices"
+        if self.voices and not MIN_VOICES <= len(self.voices) <= MAX_VOICES:
+            message = f"A seminar needs {MIN_VOICES} to {MAX_VOICES} voices"
             raise ValueError(f"{message}, got {len(self.voices)}")
 
 
@@ -55,16 +53,14 @@ def spec(
     backend: BackendProtocol | None = None,
     reliability: Layers = (),
     config: TutorConfig | None = None,
-    payments: Layers = (),
 ) -> AgentSpec:
-    """Describe the agent; nothing runs and nothing is read from the environment.
+    """Describe the agent, without running it or reading the environment.
 
     Args:
         models: A chat model for each role.
-        backend: Where the agent's own notes are; in graph state if not given.
-        reliability: Layers that retry and replace a failing model, for every agent of the tree.
-        config: What this deployment changes.
-        payments: Layers that take payment for each model call; there are none yet.
+        backend: Storage for the agent's notes; graph state by default.
+        reliability: Layers that retry or replace a failing model, for all agents in the tree.
+        config: Options of this deployment.
     """
     config = config or TutorConfig()
     gated = config.approvals if backend is None else (*config.approvals, "write_file", "edit_file")
@@ -79,7 +75,6 @@ def spec(
         subagents=tuple(_voice(voice, reliability) for voice in config.voices),
         backend=backend or ScratchBackend(),
         middleware=(
-            *payments,
             ArgumentMapMiddleware(),
             MovesMiddleware(questions_a_turn=config.questions_a_turn),
             ClarifyMiddleware(max_questions=config.max_questions),
@@ -101,5 +96,5 @@ def _voice(voice: Voice, reliability: Layers) -> SubagentSpec:
 
 
 def _text(name: str) -> str:
-    place = files("bathysphere.agents.tutor").joinpath(name)
-    return place.read_text(encoding="utf-8").strip()
+    resource = files("bathysphere.agents.tutor").joinpath(name)
+    return resource.read_text(encoding="utf-8").strip()

@@ -1,11 +1,11 @@
-"""The voices of a seminar: who they are, and the position that each holds."""
+"""The voices of a seminar and their positions."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Voice:
-    """One voice: a name to be called by, what it is good for, and where it stands."""
+    """A seminar voice: its name, when to use it, and the position it argues."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""The agent `workspace`: works on a team's files in an object store; changes wait for a person."""
+"""The agent `workspace`: works on a team's files in an object store; changes need approval."""
 
 from bathysphere.agents.workspace.agent import WorkspaceConfig, spec
 

@@ -1,8 +1,8 @@
-"""The workspace agent as data: it delegates, a specialist works on files, a person approves.
+"""The workspace agent's spec: it delegates, a subagent works on files, a person approves.
 
-The main agent has `task`, and its list of to-dos; every other tool is taken from it. Where the
-backend finds its root by the run (`RunRoot`), each agent of the tree is held to the workspace that
-the thread was begun in. Long results and old talk are the agent's own and never in the bucket.
+The main agent has only `task` and `write_todos`. If the backend resolves its root per run
+(`RunRoot`), all agents in the tree are confined to the thread's workspace. Long tool results and
+old messages go to scratch storage, never to the bucket.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from deepagents.backends.protocol import BackendProtocol
 from langchain.agents.middleware.types import AgentMiddleware
 
 from bathysphere.agents.workspace.subagents import subagents
-from bathysphere.agents.workspace.subagents.parts import Parts
+from bathysphere.agents.workspace.subagents.dependencies import Dependencies
 from bathysphere.backends.object_store.backend import ObjectStoreBackend
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.core.usage import Limits
@@ -30,12 +30,12 @@ SCRATCH = ("/large_tool_results/", "/conversation_history/")
 
 
 class WorkspaceAgentState(WorkspaceState, HarnessState):
-    """The harness's state, with the workspace that the whole tree is held to."""
+    """The harness's state, with the workspace that all agents share."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceConfig:
-    """What a deployment may change."""
+    """Options that a deployment can change."""
 
     limits: Limits = field(default_factory=Limits)
 
@@ -47,18 +47,18 @@ def spec(
     reliability: Layers = (),
     config: WorkspaceConfig | None = None,
 ) -> AgentSpec:
-    """Describe the agent; nothing runs and nothing is read from the environment.
+    """Describe the agent, without running it or reading the environment.
 
     Args:
-        models: A chat model for each role: `main` leads, `subagent` works on files.
-        backend: The team's files; in graph state if not given.
-        reliability: Layers that retry and replace a failing model, for every agent of the tree.
-        config: What this deployment changes.
+        models: A chat model per role: `main` delegates, `subagent` works on files.
+        backend: The team's files; graph state by default.
+        reliability: Layers that retry or replace a failing model, for all agents in the tree.
+        config: Options of this deployment.
     """
     config = config or WorkspaceConfig()
     team_files = backend or ScratchBackend()
     guards = _guards(team_files)
-    parts = Parts(
+    dependencies = Dependencies(
         model=models.subagent,
         files=team_files,
         scratch=SCRATCH,
@@ -75,7 +75,7 @@ def spec(
         .joinpath("prompt.md")
         .read_text(encoding="utf-8")
         .strip(),
-        subagents=subagents(parts),
+        subagents=subagents(dependencies),
         backend=_with_scratch(team_files),
         middleware=(*guards, OnlyToolsMiddleware("task", "write_todos"), *reliability),
         limits=config.limits,
@@ -84,7 +84,7 @@ def spec(
 
 
 def _guards(team_files: BackendProtocol) -> Layers:
-    """What holds an agent to its workspace; nothing where the files are the agent's own."""
+    """Layers that confine an agent to its workspace; none for scratch files."""
     root = team_files.root if isinstance(team_files, ObjectStoreBackend) else None
     return (WorkspaceMiddleware(root),) if isinstance(root, RunRoot) else ()
 

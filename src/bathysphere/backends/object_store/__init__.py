@@ -1,8 +1,9 @@
 """Files of many tenants in one bucket: GCS, S3, Azure, a folder, or memory."""
 
 from bathysphere.backends.object_store.backend import ObjectStoreBackend
-from bathysphere.backends.object_store.bucket import BucketConfig, open_bucket
-from bathysphere.backends.object_store.expecting import ABSENT, expectation_of, expecting
+from bathysphere.backends.object_store.config import BucketConfig
+from bathysphere.backends.object_store.expecting import ABSENT, expecting
+from bathysphere.backends.object_store.factory import open_bucket
 from bathysphere.backends.object_store.search import SearchLimits
 
 __all__ = [
@@ -10,7 +11,6 @@ __all__ = [
     "BucketConfig",
     "ObjectStoreBackend",
     "SearchLimits",
-    "expectation_of",
     "expecting",
     "open_bucket",
 ]

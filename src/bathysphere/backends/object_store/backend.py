@@ -1,7 +1,7 @@
-"""Files in an object store, one workspace root at a time, with results and never exceptions.
+"""The object store backend: files of a workspace, with results instead of exceptions.
 
-The root is asked for on every call, so one backend serves every tenant. A path that is not sound is
-refused, an edit is compared and swapped, and what the store did not answer is said to be unknown.
+The root is determined on every call, so one backend serves every tenant. Invalid paths are refused,
+edits are compare-and-swap, and an unconfirmed operation is reported as unknown.
 """
 
 import random
@@ -29,7 +29,8 @@ from deepagents.backends.utils import (
     compile_grep_include_glob,
 )
 
-from bathysphere.backends.object_store.expecting import ABSENT, Expectation, expectation_of
+from bathysphere.backends.object_store.expecting import ABSENT, expectation_at
+from bathysphere.backends.object_store.folders import files_below, keys_to_delete, refuse_conflict
 from bathysphere.backends.object_store.index import FOLDER
 from bathysphere.backends.object_store.objects import (
     Changed,
@@ -37,9 +38,9 @@ from bathysphere.backends.object_store.objects import (
     Listing,
     Meta,
     StoredObjects,
+    Version,
 )
-from bathysphere.backends.object_store.search import Candidate, Search, SearchLimits
-from bathysphere.backends.object_store.shown import (
+from bathysphere.backends.object_store.rendering import (
     Reader,
     code_of,
     file_info,
@@ -47,10 +48,10 @@ from bathysphere.backends.object_store.shown import (
     replaced_in,
     said,
 )
+from bathysphere.backends.object_store.search import Candidate, Search, SearchLimits
 from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import BathysphereError
-from bathysphere.tenancy.errors import InvalidPath
-from bathysphere.tenancy.paths import canonical
+from bathysphere.tenancy.paths import is_sound
 from bathysphere.tenancy.quota import Quota, StoredMeter, Usage
 from bathysphere.tenancy.root import Root
 
@@ -110,20 +111,20 @@ class ObjectStoreBackend(BackendProtocol):
             listing = self._objects.folder(key)
         except BathysphereError as error:
             return LsResult(error=said(error))
-        entries = [file_info(p, meta) for meta in listing.metas if (p := root.path(meta.key))]
         # A console's "new folder" is an object with the folder's name and nothing in it.
-        entries = [e for e in entries if e["size"] or e["path"].lstrip("/") not in listing.folders]
+        metas = [m for m in listing.metas if m.size or m.key not in listing.folders]
+        entries = [file_info(p, meta) for meta in metas if (p := root.path(meta.key))]
         for folder in listing.folders:
             if folder_path := root.path(folder):
                 entries.append(FileInfo(path=f"{folder_path}/", is_dir=True, size=0))
         return LsResult(entries=sorted(entries, key=lambda entry: entry["path"]))
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """Read a window of lines; of a large object no more is loaded than that."""
+        """Read a window of lines; of a large object only the window is loaded."""
         return self.look(file_path, offset, limit)[0]
 
     def look(self, file_path: str, offset: int, limit: int) -> tuple[ReadResult, Meta | None]:
-        """A window of lines, and what is known of the version they are from."""
+        """Read a window of lines, with the metadata of the version read."""
         try:
             key = self._root_of().key(file_path)
             got = self._objects.get(key, most=self._limits.max_file)
@@ -159,7 +160,7 @@ class ObjectStoreBackend(BackendProtocol):
         *,
         max_count: int | None = None,
     ) -> GrepResult:
-        """Find lines by a literal text."""
+        """Find lines that contain a literal text."""
         if not pattern:
             return GrepResult(error="Error: the text to search for is empty")
         try:
@@ -192,6 +193,8 @@ class ObjectStoreBackend(BackendProtocol):
 
     def _store(self, root: Root, path: str, data: bytes, expect: Expect) -> None:
         key = root.key(path)
+        if not isinstance(expect, Version):  # else the file is there
+            refuse_conflict(self._objects, root, key)
         quota = self._quota(root.tenant) if self._quota else Quota()
         more = Usage()
         if quota.bytes is not None or quota.objects is not None:
@@ -222,7 +225,7 @@ class ObjectStoreBackend(BackendProtocol):
     def edit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
-        """Replace text in the newest version, by compare-and-swap until it is our turn."""
+        """Replace text in the newest version, retrying compare-and-swap."""
         try:
             root = self._root_of()
             with self._turn(root.key(file_path)):
@@ -259,18 +262,14 @@ class ObjectStoreBackend(BackendProtocol):
                 wait = min(wait * 2, 2.0)
 
     def delete(self, file_path: str) -> DeleteResult:
-        """Delete a file, or a folder with all that is in it."""
+        """Delete a file, or a folder with its contents; with an expectation, exactly that."""
         try:
-            key = self._root_of().key(file_path.removesuffix("/"))
-            below = [meta.key for meta in self._objects.listing(key).metas]
-            there = self._objects.head(key)
-            expectation = expectation_at(file_path.removesuffix("/"))
-            if expectation is not None and (
-                there is None or there.version.token != expectation.token
-            ):
+            root, path = self._root_of(), file_path.removesuffix("/")
+            expectation = expectation_at(path)
+            keys = keys_to_delete(self._objects, root, root.key(path), expectation)
+            if keys is None and expectation is not None:
                 expectation.was_refused = True
                 return DeleteResult(error=STALE.format(path=file_path))
-            keys = [*([key] if there else []), *below]
             if not keys:
                 return DeleteResult(error=f"Error: File '{file_path}' not found")
             self._objects.delete(keys)
@@ -293,7 +292,7 @@ class ObjectStoreBackend(BackendProtocol):
         return None
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Read several files whole."""
+        """Read several whole files."""
         return [self._download(path) for path in paths]
 
     def _download(self, path: str) -> FileDownloadResponse:
@@ -316,8 +315,26 @@ class ObjectStoreBackend(BackendProtocol):
         got = self._objects.get(self._root_of().key(file_path))
         return (got.meta.version.token, got.data) if got else None
 
+    def seen_below(self, folder: str) -> dict[str, Meta]:
+        """The files of a folder by their paths, each with its version.
+
+        Raises:
+            BathysphereError: The path or the caller is refused, or the store failed.
+        """
+        root = self._root_of()
+        return files_below(self._objects, root, root.key(folder))
+
+    def refuse_conflict(self, file_path: str) -> None:
+        """Check that no folder has this path, and no file the path of a folder above it.
+
+        Raises:
+            BathysphereError: One has, the caller is refused, or the store failed.
+        """
+        root = self._root_of()
+        refuse_conflict(self._objects, root, root.key(file_path))
+
     def restore(self, file_path: str, data: bytes) -> WriteResult:
-        """Put a file's bytes back, on the version that is expected of it."""
+        """Restore a file's bytes if it is at the expected version."""
         try:
             self._store(self._root_of(), file_path, data, self._expected(file_path, file_path))
         except Changed as error:
@@ -369,7 +386,7 @@ class ObjectStoreBackend(BackendProtocol):
         return self._objects.listing("/".join([folder, *head]))
 
     def _turn(self, key: str) -> threading.Lock:
-        """Writers in one process wait here instead of racing at the store."""
+        """Serialize writers of one process, so that they do not race at the store."""
         with self._turns_lock:
             if len(self._turns) > 4096:
                 self._turns = {k: lock for k, lock in self._turns.items() if lock.locked()}
@@ -378,17 +395,3 @@ class ObjectStoreBackend(BackendProtocol):
     def _stored(self, tenant: str) -> Usage:
         metas = self._objects.listing(tenant).metas
         return Usage(bytes=sum(meta.size for meta in metas), objects=len(metas))
-
-
-def expectation_at(path: str) -> Expectation | None:
-    """What is expected of the file that a path names, however it is written."""
-    return expectation_of(canonical(path)) if is_sound(path) else None
-
-
-def is_sound(path: str) -> bool:
-    """Whether a file may have this path."""
-    try:
-        canonical(path)
-    except InvalidPath:
-        return False
-    return True

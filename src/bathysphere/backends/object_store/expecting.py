@@ -5,10 +5,12 @@ says so here, around the tool call; the backend reads it where it writes. Contex
 so it reaches the one call and no other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from bathysphere.tenancy.paths import canonical, is_sound
 
 ABSENT = "absent"
 """The token of a file that is not there."""
@@ -20,6 +22,8 @@ class Expectation:
 
     path: str
     token: str
+    files: Mapping[str, str] | None = None
+    """For a folder's deletion: the files that may go, each with its version token."""
     was_refused: bool = field(default=False)
     """Whether a write found another version there, and did not happen."""
 
@@ -28,9 +32,11 @@ _current: ContextVar[Expectation | None] = ContextVar("expectation", default=Non
 
 
 @contextmanager
-def expecting(path: str, token: str) -> Iterator[Expectation]:
-    """Let writes of this path happen only on this version."""
-    expectation = Expectation(path, token)
+def expecting(
+    path: str, token: str, *, files: Mapping[str, str] | None = None
+) -> Iterator[Expectation]:
+    """Let writes of this path happen only on this version, or delete only these files below it."""
+    expectation = Expectation(path, token, files)
     given = _current.set(expectation)
     try:
         yield expectation
@@ -38,7 +44,8 @@ def expecting(path: str, token: str) -> Iterator[Expectation]:
         _current.reset(given)
 
 
-def expectation_of(path: str) -> Expectation | None:
-    """What is expected of the file at this path, if anything is."""
+def expectation_at(path: str) -> Expectation | None:
+    """What is expected of the file that a path names, however it is written."""
     current = _current.get()
-    return current if current is not None and current.path == path else None
+    is_named = current is not None and is_sound(path) and current.path == canonical(path)
+    return current if is_named else None

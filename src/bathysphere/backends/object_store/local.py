@@ -17,10 +17,10 @@ from pathlib import Path
 from bathysphere.backends.object_store.objects import (
     Changed,
     Expect,
-    Got,
     Listing,
     Meta,
     StorageFailed,
+    StoredObject,
     Version,
 )
 
@@ -37,7 +37,7 @@ class LocalObjects:
         self._folder = folder
         self._lock = threading.Lock()
 
-    def get(self, key: str, *, most: int | None = None) -> Got | None:
+    def get(self, key: str, *, most: int | None = None) -> StoredObject | None:
         """An object, or nothing."""
         with _failures():
             descriptor = self._open(key)
@@ -46,7 +46,7 @@ class LocalObjects:
             with os.fdopen(descriptor, "rb") as file:
                 meta = _meta(key, os.fstat(file.fileno()))
                 is_wanted = most is None or meta.size <= most
-                return Got(file.read() if is_wanted else b"", meta)
+                return StoredObject(file.read() if is_wanted else b"", meta)
         raise AssertionError("unreachable")
 
     def head(self, key: str) -> Meta | None:

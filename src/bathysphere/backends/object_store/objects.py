@@ -13,7 +13,7 @@ from bathysphere.core.errors import CallerError, UpstreamError
 
 
 class StorageFailed(UpstreamError):
-    """The store did not do it, or did not say whether it did."""
+    """The store failed, or did not confirm the operation."""
 
     code = "storage_failed"
 
@@ -32,13 +32,13 @@ class Version(NamedTuple):
 
     @property
     def token(self) -> str:
-        """One word for it, the same from a listing and from a read."""
+        """The version token (ETag), equal in listings and reads."""
         return (self.e_tag or "").strip('"') or (self.number or "")
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a listing says of an object."""
+    """The metadata of an object, from a listing or a read."""
 
     key: str
     size: int
@@ -47,7 +47,7 @@ class Meta:
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class StoredObject:
     """An object as it was read; `writes` names the writes it has seen, newest first."""
 
     data: bytes
@@ -57,7 +57,7 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Objects under a prefix, in the order of their keys."""
+    """Objects under a prefix, ordered by key."""
 
     metas: list[Meta]
     folders: list[str] = field(default_factory=list)
@@ -66,18 +66,18 @@ class Listing:
 
 
 Expect = Version | Literal["absent"] | None
-"""What must be there for a write to happen; None means anything."""
+"""The version required for a write to happen; None means any."""
 
 
 class StoredObjects(Protocol):
     """A bucket. Every method may raise `StorageFailed`."""
 
-    def get(self, key: str, *, most: int | None = None) -> Got | None:
-        """An object, or nothing; of one larger than `most`, an empty beginning."""
+    def get(self, key: str, *, most: int | None = None) -> StoredObject | None:
+        """Return an object, or None; an object larger than `most` is returned without its body."""
         ...
 
     def head(self, key: str) -> Meta | None:
-        """What is known of an object without reading it."""
+        """Return the metadata of an object without reading it."""
         ...
 
     def chunks(self, meta: Meta, start: int) -> Iterator[bytes]:
@@ -85,17 +85,17 @@ class StoredObjects(Protocol):
         ...
 
     def put(self, key: str, data: bytes, *, expect: Expect = None, writes: str = "") -> Version:
-        """Store an object whole, or raise `Changed` where it is not as expected."""
+        """Store an object, or raise `Changed` if it is not at the expected version."""
         ...
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove objects; what is not there is removed already."""
+        """Delete objects; missing ones are ignored."""
         ...
 
     def listing(self, prefix: str) -> Listing:
-        """All objects whose key begins with the prefix and a slash."""
+        """List all objects whose key begins with the prefix and a slash."""
         ...
 
     def folder(self, prefix: str) -> Listing:
-        """The objects right under the prefix, and the folders there."""
+        """List the objects and folders directly under the prefix."""
         ...

@@ -1,1 +1,1 @@
-"""Talking with an agent in a terminal: `events` reads a run, `screen` shows it, `answers` asks."""
+"""Chat in a terminal: `events` parses the stream, `screen` renders it, `answers` prompts."""

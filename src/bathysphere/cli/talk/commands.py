@@ -1,7 +1,7 @@
-"""What a person may ask of the terminal itself, between two turns: lines that begin with `/`.
+"""Slash commands of the terminal chat, handled between turns.
 
-What they decide about the argument map is theirs alone. It goes to the agent with their next
-message, as a client with a map of its own writes it: as `decisions` of the map in the state.
+Decisions about the argument map are the person's alone. They are sent with the next message, as
+`decisions` of the map in the state, just as other clients send them.
 """
 
 import re
@@ -14,16 +14,19 @@ from bathysphere.argument.export import to_argdown, to_json, to_markdown
 from bathysphere.argument.map import ArgumentMap, Status, decide, empty, merge, status_of
 from bathysphere.cli.talk.map_tree import MapTree
 from bathysphere.cli.talk.screen import Screen
+from bathysphere.core.words import count
 
 HELP = {
     "/map": "the argument map as a tree",
-    "/accept N": "stand by node N of the map; several: /accept 1 3",
-    "/refuse N": "refuse node N: it is gone from the map",
+    "/accept N": "accept node N of the map; several: /accept 1 3",
+    "/refuse N": "refuse node N and remove it from the map",
     "/export FILE": "write the map to FILE: .md, .argdown or .json",
-    "/disclosures": "what of your documents has left this device",
+    "/disclosures": "passages of your documents that were shared",
     "/help": "this list",
-    "/exit": "leave",
+    "/exit": "exit",
 }
+MAP_COMMANDS = ("/map", "/accept", "/refuse", "/export")
+"""Available only with agents that maintain an argument map."""
 EXPORTS: dict[str, Callable[[ArgumentMap], str]] = {
     ".md": to_markdown,
     ".argdown": to_argdown,
@@ -35,24 +38,28 @@ _COMMAND = re.compile(r"/[a-z]*$")
 
 @dataclass(kw_only=True)
 class Commands:
-    """Does what a line that begins with `/` asks for."""
+    """Runs slash commands."""
 
     screen: Screen
     values: Callable[[], Mapping[str, Any]]
-    """The state of the thread, as it is now."""
-    _decided: ArgumentMap = field(default_factory=empty, init=False)
+    """Returns the current state of the thread."""
+    has_map: bool = True
+    """Whether the agent maintains an argument map."""
+    _decisions: ArgumentMap = field(default_factory=empty, init=False)
     _tree: MapTree = field(init=False)
 
     def __post_init__(self) -> None:
         self._tree = MapTree(screen=self.screen)
 
-    def take(self, said: str) -> bool:
-        """Whether a line is a command; if so, it is done."""
-        name, _, rest = said.partition(" ")
+    def handle(self, line: str) -> bool:
+        """Run a line if it is a command; return whether it was one."""
+        name, _, rest = line.partition(" ")
         if not _COMMAND.match(name):
             return False
         rest = rest.strip()
-        if name == "/map":
+        if name in MAP_COMMANDS and not self.has_map:
+            self.screen.note("This agent has no argument map; try the tutor.")
+        elif name == "/map":
             self._show_map()
         elif name in ("/accept", "/refuse"):
             self._decide(rest.replace(",", " ").split(), name)
@@ -64,65 +71,68 @@ class Commands:
             self._help("" if name == "/help" else name)
         return True
 
-    def given(self) -> dict[str, Any]:
-        """What goes with the next message: the person's decisions."""
-        return {"argument_map": self._decided} if self._decided["decisions"] else {}
+    def state_update(self) -> dict[str, Any]:
+        """State to send with the next message: the person's decisions."""
+        return {"argument_map": self._decisions} if self._decisions["decisions"] else {}
 
-    def _known(self) -> ArgumentMap:
-        return merge(self.values().get("argument_map"), self._decided)
+    def _current_map(self) -> ArgumentMap:
+        return merge(self.values().get("argument_map"), self._decisions)
 
     def _help(self, unknown: str) -> None:
         if unknown:
-            self.screen.note(f"There is no command {unknown}.")
-        self.screen.block([(f"{name:<14} {what}", "") for name, what in HELP.items()])
+            self.screen.note(f"Unknown command: {unknown}")
+        available = [name for name in HELP if self.has_map or name.split()[0] not in MAP_COMMANDS]
+        self.screen.block([(f"{name:<14} {HELP[name]}", "") for name in available])
 
     # ── the map ──
 
     def _show_map(self) -> None:
-        known = self._known()
-        if not known["nodes"]:
-            self.screen.note("Nothing is on the map yet.")
+        current = self._current_map()
+        if not current["nodes"]:
+            self.screen.note("The map is empty.")
             return
-        self._tree.show(known)
-        if any(status_of(known, node) == "proposed" for node in known["nodes"]):
-            self.screen.note("    /accept N or /refuse N decides; only you can")
+        self._tree.show(current)
+        if any(status_of(current, node) == "proposed" for node in current["nodes"]):
+            self.screen.note("    decide with /accept N or /refuse N")
 
-    def _decide(self, named: list[str], name: str) -> None:
-        status: Status = "accepted" if name == "/accept" else "refused"
-        known = self._known()
-        nodes = {said: self._tree.node_of(said, known) for said in named}
-        unknown = [said for said, node in nodes.items() if node is None]
-        if unknown or not named:
-            which = f"There is no node {', '.join(unknown)}." if unknown else "Which node?"
-            self.screen.note(f"{which} /map shows their numbers.")
+    def _decide(self, names: list[str], command: str) -> None:
+        status: Status = "accepted" if command == "/accept" else "refused"
+        current = self._current_map()
+        nodes = {name: self._tree.node_of(name, current) for name in names}
+        unknown = [name for name, node in nodes.items() if node is None]
+        if unknown or not names:
+            which = f"Unknown node: {', '.join(unknown)}." if unknown else "No node given."
+            self.screen.note(f"{which} /map shows the numbers.")
             return
         for node in filter(None, nodes.values()):
-            known = decide(known, node, status)
-        self._decided = merge(self._decided, {"decisions": known["decisions"]})
+            current = decide(current, node, status)
+        self._decisions = merge(self._decisions, {"decisions": current["decisions"]})
         self._show_map()
 
     def _export(self, name: str) -> None:
-        path, known = Path(name).expanduser(), self._known()
+        path, current = Path(name).expanduser(), self._current_map()
         write = EXPORTS.get(path.suffix.lower())
         if not name or write is None:
-            self.screen.note(f"Give a file that ends in {', '.join(EXPORTS)}: /export map.md")
+            self.screen.note(
+                f"The file name must end in {', '.join(EXPORTS)}, for example: /export map.md"
+            )
             return
-        if path.exists() and self.screen.ask(f"  {name} is there; overwrite it? (y/n)") != "y":
-            self.screen.note("    left as it is")
+        if path.exists() and self.screen.ask(f"  {name} exists. Overwrite? (y/n)") != "y":
+            self.screen.note("    not written")
             return
         try:
-            path.write_text(write(known), encoding="utf-8")
+            path.write_text(write(current), encoding="utf-8")
         except OSError as error:
-            self.screen.note(f"It could not be written: {error.strerror}.")
+            self.screen.note(f"Cannot write {path}: {error.strerror}")
             return
-        self.screen.note(f"Written: {path} ({len(known['nodes'])} nodes).")
+        self.screen.note(f"Wrote {path} ({count(len(current['nodes']), 'node')}).")
 
-    # ── what has left ──
+    # ── disclosures ──
 
     def _disclosures(self) -> None:
         records = self.values().get("disclosures") or []
         if not records:
-            self.screen.note("Nothing of your documents has left this device.")
+            self.screen.note("No passages of your documents have been shared.")
             return
         rows = [
             (
@@ -132,6 +142,6 @@ class Commands:
             for r in records
         ]
         total = sum(record["bytes"] for record in records)
-        many = f"{len(rows)} passage{'s' * (len(rows) > 1)}"
-        self.screen.block([("left this device:", "bold"), *((row, "") for row in rows)])
-        self.screen.note(f"    {many}, {total:,} bytes; names of documents are not counted")
+        passages = count(len(rows), "passage")
+        self.screen.block([("shared with the agent:", "bold"), *((row, "") for row in rows)])
+        self.screen.note(f"    {passages}, {total:,} bytes; document names are not counted")

@@ -1,4 +1,4 @@
-"""The person's own editor, where they have set one and sit at a terminal."""
+"""Edit text in the person's $VISUAL or $EDITOR, or line by line."""
 
 import os
 import shlex
@@ -12,20 +12,20 @@ from bathysphere.cli.talk.screen import Screen
 END = "."
 
 
-def chosen_editor() -> str | None:
-    """The command of the editor that can be used now."""
+def available_editor() -> str | None:
+    """The editor command, or None without an editor or a terminal."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     return editor if editor and sys.stdin.isatty() and sys.stdout.isatty() else None
 
 
 def open_in(editor: str, path: Path) -> None:
-    """Let the person edit a file, until they close the editor."""
+    """Open a file in the editor and wait until it is closed."""
     subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: S603
 
 
 def edited_text(screen: Screen, text: str, *, suffix: str) -> str:
-    """The text as the person wants it: from their editor, or typed line by line."""
-    editor = chosen_editor()
+    """Let the person edit a text, in their editor or by typing its lines."""
+    editor = available_editor()
     if editor is None:
         return _typed(screen)
     with tempfile.TemporaryDirectory(prefix="bathysphere-") as folder:
@@ -37,7 +37,7 @@ def edited_text(screen: Screen, text: str, *, suffix: str) -> str:
 
 
 def _typed(screen: Screen) -> str:
-    screen.note(f"    type what shall stand there; a line with only {END!r} ends it")
+    screen.note(f"    type the new text; end with a line that contains only {END!r}")
     lines: list[str] = []
     while (line := screen.ask("    ")) != END:
         lines.append(f"{line}\n")

@@ -1,4 +1,4 @@
-"""The argument map as a tree: under each node what bears on it, with a number to name it by."""
+"""The argument map as a tree: related nodes are nested, and each node has a number."""
 
 from dataclasses import dataclass, field
 
@@ -9,43 +9,45 @@ from bathysphere.argument.checks import check
 from bathysphere.argument.map import ArgumentMap, Node, live_nodes, live_relations, status_of
 from bathysphere.cli.talk.screen import Screen, safe
 
-BEARS = {"supports": "supported by", "attacks": "attacked by", "answers": "answered by"}
+RELATION_LABELS = {"supports": "supported by", "attacks": "attacked by", "answers": "answered by"}
 MARKS = {"accepted": ("ok", "green"), "proposed": ("open", "yellow")}
 
 
 @dataclass(kw_only=True)
 class MapTree:
-    """Shows maps; a node keeps the number it was first shown with."""
+    """Renders maps; a node keeps the number it was first shown with."""
 
     screen: Screen
     numbers: dict[str, int] = field(default_factory=dict)
 
-    def show(self, known: ArgumentMap) -> None:
-        """Show the map, and what is missing in it."""
+    def show(self, argument_map: ArgumentMap) -> None:
+        """Show the map and the findings of its checks."""
         tree = Tree(Text("argument map", "bold"), guide_style="dim")
-        for root, below in forest(known):
-            self._grow(tree, known, root, "", below)
+        for root, below in forest(argument_map):
+            self._grow(tree, argument_map, root, "", below)
         self.screen.print(tree, indent=2)
-        missing = [finding["says"] for finding in check(known)]
-        if missing:
-            self.screen.block([("open:", "bold"), *((self._numbered(m), "") for m in missing)])
+        findings = [finding["says"] for finding in check(argument_map)]
+        if findings:
+            self.screen.block(
+                [("open:", "bold"), *((self._numbered(text), "") for text in findings)]
+            )
 
-    def node_of(self, said: str, known: ArgumentMap) -> str | None:
-        """The node that a person names by its number or id."""
+    def node_of(self, name: str, argument_map: ArgumentMap) -> str | None:
+        """Find a node by its number or id."""
         by_number = {str(number): node for node, number in self.numbers.items()}
-        node = by_number.get(said, said)
-        return node if node in known["nodes"] else None
+        node = by_number.get(name, name)
+        return node if node in argument_map["nodes"] else None
 
     def _grow(
-        self, tree: Tree, known: ArgumentMap, node: Node, how: str, below: "Branches"
+        self, tree: Tree, argument_map: ArgumentMap, node: Node, how: str, below: "Branches"
     ) -> None:
-        branch = tree.add(self._label(known, node, how))
+        branch = tree.add(self._label(argument_map, node, how))
         for relation, child, branches in below:
-            self._grow(branch, known, child, BEARS[relation], branches)
+            self._grow(branch, argument_map, child, RELATION_LABELS[relation], branches)
 
-    def _label(self, known: ArgumentMap, node: Node, how: str) -> Text:
+    def _label(self, argument_map: ArgumentMap, node: Node, how: str) -> Text:
         number = self.numbers.setdefault(node["id"], len(self.numbers) + 1)
-        mark, style = MARKS[status_of(known, node["id"])]
+        mark, style = MARKS[status_of(argument_map, node["id"])]
         source = node["source"]
         where = (
             f", {source['file']} {source.get('start')}-{source.get('end')}"
@@ -62,19 +64,19 @@ class MapTree:
             (safe(f"  ({who}{where})"), "dim"),
         )
 
-    def _numbered(self, words: str) -> str:
+    def _numbered(self, text: str) -> str:
         for node, number in self.numbers.items():
-            words = words.replace(node, f"node {number}")
-        return words
+            text = text.replace(node, f"node {number}")
+        return text
 
 
 Branches = list[tuple[str, Node, "Branches"]]
 
 
-def forest(known: ArgumentMap) -> list[tuple[Node, Branches]]:
-    """The nodes that bear on nothing, each with what bears on it; every node stands once."""
-    nodes = {node["id"]: node for node in live_nodes(known)}
-    relations = live_relations(known)
+def forest(argument_map: ArgumentMap) -> list[tuple[Node, Branches]]:
+    """Arrange the nodes as trees, each node once; roots are nodes with no outgoing relation."""
+    nodes = {node["id"]: node for node in live_nodes(argument_map)}
+    relations = live_relations(argument_map)
     shown: set[str] = set()
 
     def below(target: str) -> Branches:
@@ -85,10 +87,10 @@ def forest(known: ArgumentMap) -> list[tuple[Node, Branches]]:
                 found.append((relation["kind"], nodes[relation["origin"]], []))
         return [(kind, node, below(node["id"])) for kind, node, _ in found]
 
-    bearing = {relation["origin"] for relation in relations}
-    first = [node for node in nodes.values() if node["id"] not in bearing]
+    origins = {relation["origin"] for relation in relations}
+    roots = [node for node in nodes.values() if node["id"] not in origins]
     trees = []
-    for node in [*first, *nodes.values()]:  # after the roots, what stands in circles
+    for node in [*roots, *nodes.values()]:  # nodes in cycles come after the roots
         if node["id"] not in shown:
             shown.add(node["id"])
             trees.append((node, below(node["id"])))

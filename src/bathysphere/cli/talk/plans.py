@@ -1,4 +1,4 @@
-"""A research plan before the person: shown with its audit, then approved, edited or rejected."""
+"""Show a research plan with its audit, and let the person edit it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,16 +11,16 @@ VERBS = {
     "fetch_page": "open",
     "read_context": "read",
 }
-"""Tool → what a person reads, and types for a step of their own."""
+"""Verb per tool, shown to the person and typed by them to add a step."""
 APPROVED = "approved"
 
 
 def show(screen: Screen, value: Mapping[str, Any]) -> None:
-    """Print the plan, what its audit says, and the hash that an approval is for."""
+    """Print the plan, its audit and the hash that an approval confirms."""
     plan, audit = value["plan"], value.get("audit_result") or {}
     new = {step["id"] for step in value.get("difference") or ()}
-    what = "The plan should grow" if new else "A plan needs your approval"
-    screen.heading(f"{what} (revision {plan.get('revision', 1)})")
+    title = "The agent wants to add steps to the plan" if new else "A plan needs your approval"
+    screen.heading(f"{title} (revision {plan.get('revision', 1)})")
     screen.block([(plan["objective"], "bold"), ("", ""), *_steps(plan["steps"], new), ("", "")])
     screen.block(_audit(audit))
     budget = plan.get("estimated_token_budget")
@@ -47,49 +47,49 @@ def _audit(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
     verdict = audit.get("verdict", "not audited")
     style = "green" if verdict == APPROVED else "red"
     lines = [(f"audit: {verdict}", style)]
-    lines += [(f"  breaks: {one}", "red") for one in audit.get("policy_violations") or ()]
+    lines += [(f"  violates: {one}", "red") for one in audit.get("policy_violations") or ()]
     lines += [(f"  suggests: {one}", "yellow") for one in audit.get("suggestions") or ()]
     return lines
 
 
 def edited(screen: Screen, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan after the person went through its steps and added their own."""
-    screen.note("    Enter keeps a step, `-` removes it, words replace what it looks for.")
+    """Let the person edit the steps of a plan and add new ones."""
+    screen.note("    Enter keeps a step, `-` removes it, other text replaces its query.")
     steps = []
     for step in plan["steps"]:
         verb = VERBS.get(step["tool"], step["tool"])
-        said = screen.ask(f"    {verb} [{screen.brief(step['input'])}]").strip()
-        if said != "-":
-            steps.append({**step, "input": said or step["input"]})
-    gone = {step["id"] for step in plan["steps"]} - {step["id"] for step in steps}
+        answer = screen.ask(f"    {verb} [{screen.brief(step['input'])}]").strip()
+        if answer != "-":
+            steps.append({**step, "input": answer or step["input"]})
+    removed = {step["id"] for step in plan["steps"]} - {step["id"] for step in steps}
     for step in steps:
-        step["depends_on"] = [one for one in step.get("depends_on") or () if one not in gone]
+        step["depends_on"] = [one for one in step.get("depends_on") or () if one not in removed]
     while True:
-        said = screen.ask("    one more (`search: words` or `open: address`; Enter: none)").strip()
-        if not said:
+        answer = screen.ask("    add a step (`search: words` or `open: URL`; Enter: done)").strip()
+        if not answer:
             return {**plan, "steps": steps}
-        verb, _, words = said.partition(":")
+        verb, _, words = answer.partition(":")
         tool = _tool(verb.strip(), plan["steps"])
         if tool is None or not words.strip():
-            screen.note("    that is neither `search: words` nor `open: address`")
+            screen.note("    expected `search: words` or `open: URL`")
             continue
-        steps.append(_own(tool, words.strip(), len(steps) + 1))
+        steps.append(_added_step(tool, words.strip(), len(steps) + 1))
 
 
 def _tool(verb: str, steps: Sequence[Mapping[str, Any]]) -> str | None:
-    """The tool that a word means: where the plan searches, a new search does too."""
+    """The tool for a verb, preferably one that the plan already uses."""
     used = [step["tool"] for step in steps if VERBS.get(step["tool"]) == verb]
     known = [tool for tool, name in VERBS.items() if name == verb and name != "read"]
     return (used or known or [None])[0]
 
 
-def _own(tool: str, words: str, number: int) -> dict[str, Any]:
+def _added_step(tool: str, words: str, number: int) -> dict[str, Any]:
     is_search = tool == "web_search"
     return {
         "id": f"own-{number}",
         "tool": tool,
         "input": words,
-        "rationale": "You asked for it.",
+        "rationale": "Added by the person.",
         "pages": 3 if is_search else 0,
         "domains": ["*"] if is_search else [],
         "depends_on": [],

@@ -1,7 +1,7 @@
-"""A change that an agent proposes to one of the person's documents, shown part by part.
+"""Review a proposed change to a document, part by part.
 
-The person accepts, refuses or edits each part. Where nobody is there, the rule decides that was
-given with `--approve`, and without one nothing is written.
+The person accepts, refuses or edits each part. When unattended, `--approve` decides; by default,
+nothing is written.
 """
 
 import difflib
@@ -10,90 +10,94 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from bathysphere.cli.talk.answers import NOBODY, Approve
+from bathysphere.cli.talk.answers import UNATTENDED, Approve
 from bathysphere.cli.talk.editor import edited_text
 from bathysphere.cli.talk.screen import Row, Screen, choose
 from bathysphere.device.device import Proposal, Refused, Verdict
 from bathysphere.device.hunks import Hunk, chosen, hunks_of, lines_of
 
 CHOICES = ("accept", "refuse", "edit")
-FOR_THE_REST = ("take the rest", "drop the rest")
-EDITED = "the person wrote it in another way"
+BULK_CHOICES = ("take the rest", "drop the rest")
+EDITED = "the person edited it"
 CONTEXT = 2
 LONG_CONTEXT = 100
-ALIKE = 0.3
-"""How much two lines must have in common for their words to be compared."""
+MIN_SIMILARITY = 0.3
+"""Minimum similarity of two lines for a word-by-word comparison."""
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proposals:
-    """Puts proposals to the person."""
+    """Asks the person to decide on proposed changes."""
 
     screen: Screen
     approve: Approve = "ask"
 
     def decide(self, proposal: Proposal) -> Verdict:
-        """Show a proposal and get the person's word for each part of it."""
+        """Show a proposal and ask for a decision on each part."""
         hunks = hunks_of(proposal.before or "", proposal.after)
-        verb = "write the new document" if proposal.before is None else "change"
-        self.screen.heading(f"It would {verb} {proposal.document}: {proposal.description}")
+        verb = "create" if proposal.before is None else "change"
+        self.screen.heading(
+            f"The agent wants to {verb} {proposal.document}: {proposal.description}"
+        )
         if self.approve != "ask":
             for number, hunk in enumerate(hunks, 1):
                 self._show(proposal, hunk, number, len(hunks))
             return self._by_rule(proposal)
         if not hunks:  # a new document with nothing in it
-            taken = choose(self.screen, ("accept", "refuse")) == "accept"
-            return Verdict(text=proposal.after if taken else None)
+            accepted = choose(self.screen, ("accept", "refuse")) == "accept"
+            return Verdict(text=proposal.after if accepted else None)
         return self._part_by_part(proposal, hunks)
 
     def _by_rule(self, proposal: Proposal) -> Verdict:
         if self.approve == "all":
             self.screen.note("    accepted")
             return Verdict(text=proposal.after)
-        self.screen.note("    refused: nobody is there to accept it")
-        return Verdict(text=None, reason=NOBODY)
+        self.screen.note("    refused: no one is available to accept it")
+        return Verdict(text=None, reason=UNATTENDED)
 
     def _part_by_part(self, proposal: Proposal, hunks: list[Hunk]) -> Verdict:
         texts: list[str | None] = []
         refused: list[Refused] = []
         choice = ""
         for number, hunk in enumerate(hunks, 1):
-            if choice not in FOR_THE_REST:
+            if choice not in BULK_CHOICES:
                 self._show(proposal, hunk, number, len(hunks))
-                more = FOR_THE_REST if number < len(hunks) else ()
+                more = BULK_CHOICES if number < len(hunks) else ()
                 choice = choose(self.screen, (*CHOICES, *more))
             text, why = self._answer(choice, hunk, proposal)
             texts.append(text)
             if why is not None:
                 refused.append(Refused(hunk.new_text or hunk.old_text, why))
-        self._say(len(hunks), len(refused))
+        self._report_outcome(len(hunks), len(refused))
         if all(text is None for text in texts):
             return Verdict(text=None, refused=tuple(refused))
         return Verdict(text=chosen(proposal.before or "", hunks, texts), refused=tuple(refused))
 
     def _answer(self, choice: str, hunk: Hunk, proposal: Proposal) -> tuple[str | None, str | None]:
-        """What shall stand in a hunk's place, and why it is not what was proposed."""
-        if choice in ("accept", FOR_THE_REST[0]):
+        """The text to put in a hunk's place, and the reason if it differs from the proposal."""
+        if choice in ("accept", BULK_CHOICES[0]):
             return hunk.new_text, None
-        if choice == FOR_THE_REST[1]:
+        if choice == BULK_CHOICES[1]:
             return None, ""
         if choice == "refuse":
-            return None, self.screen.ask("    why not (may be empty)").strip()
+            return None, self.screen.ask("    reason (optional)").strip()
         suffix = PurePosixPath(proposal.document).suffix or ".txt"
-        text = as_ended(edited_text(self.screen, hunk.new_text, suffix=suffix), hunk)
+        text = with_original_ending(edited_text(self.screen, hunk.new_text, suffix=suffix), hunk)
         if text == hunk.new_text:
             return text, None
         return (None if text == hunk.old_text else text), EDITED
 
-    def _say(self, parts: int, refused: int) -> None:
+    def _report_outcome(self, parts: int, refused: int) -> None:
         if not refused:
             self.screen.note("    accepted")
         elif refused == parts == 1:
-            self.screen.note("    not as it was proposed; it is told so")
+            self.screen.note("    declined; the agent has been told")
         else:
-            self.screen.note(f"    {parts - refused} of {parts} parts as proposed; it is told so")
+            self.screen.note(
+                f"    {parts - refused} of {parts} parts accepted; the agent has been told"
+            )
 
     def _show(self, proposal: Proposal, hunk: Hunk, number: int, of: int) -> None:
         text = proposal.before or ""
@@ -114,10 +118,10 @@ class Proposals:
             self.screen.rows([((f"  {shown}", "dim"),)])
 
 
-def as_ended(text: str, hunk: Hunk) -> str:
-    """What a person wrote in a hunk's place, with the end that stands there: a line's or a space.
+def with_original_ending(text: str, hunk: Hunk) -> str:
+    """Give an edited text the trailing whitespace of the hunk it replaces.
 
-    Editors end a file with a new line of their own.
+    Editors append a newline.
     """
     model = hunk.new_text or hunk.old_text
     end = model[len(model.rstrip()) :]
@@ -127,7 +131,7 @@ def as_ended(text: str, hunk: Hunk) -> str:
 
 
 def changed_rows(hunk: Hunk) -> Iterator[Row]:
-    """The lines of a hunk; where lines stand against each other, the words that differ."""
+    """The lines of a hunk; in paired lines, the words that differ are highlighted."""
     pairs = [
         _compared(_bare(old), _bare(new)) for old, new in zip(hunk.old, hunk.new, strict=False)
     ]
@@ -142,7 +146,7 @@ def changed_rows(hunk: Hunk) -> Iterator[Row]:
 def _compared(old: str, new: str) -> tuple[Row, Row]:
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     matcher = difflib.SequenceMatcher(a=a, b=b, autojunk=False)
-    if matcher.ratio() < ALIKE:
+    if matcher.ratio() < MIN_SIMILARITY:
         return ((old, "red"),), ((new, "green"),)
     left: list[tuple[str, str]] = []
     right: list[tuple[str, str]] = []

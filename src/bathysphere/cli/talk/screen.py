@@ -1,7 +1,7 @@
-"""What the person sees: words as they come, tool calls, the todo list, what a run has used.
+"""Terminal output of a chat: streamed text, tool calls, the todo list and usage.
 
-Everything an agent, a file or a tool says is data: control characters are shown, never obeyed, so
-no text can move the cursor, hide a line or change what stands in an approval.
+Text from agents, files and tools is untrusted: control characters are escaped, so that no text can
+move the cursor, hide a line or alter an approval prompt.
 """
 
 import json
@@ -16,23 +16,24 @@ from rich.text import Text
 
 from bathysphere.cli.talk.events import (
     MAIN,
-    Called,
+    AgentText,
     Custom,
-    Disclosed,
+    Disclosure,
     Event,
-    Moved,
-    Returned,
+    MoveChosen,
     Todos,
-    Words,
+    ToolCall,
+    ToolResult,
 )
 from bathysphere.core.errors import BathysphereError
+from bathysphere.core.invisible import reveal
 from bathysphere.core.usage import Total
+from bathysphere.core.words import count
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _SPACES = re.compile(r"\s+")
 _SHORT = 60
 _QUIET = {"write_todos", "choose_move"}
-"""Tools whose effect is shown in another way."""
+"""Tools whose effects are shown by other events."""
 
 MARKS = {"call": "→", "ok": "✓", "failed": "✗", "now": "▸", "later": "·", "cut": "…"}
 MARKS |= {"open": "?", "again": "↺", "sent": "↑"}
@@ -41,27 +42,27 @@ PLAIN_MARKS |= {"open": "?", "again": "~", "sent": "^"}
 STATES = {"completed": ("ok", "green"), "in_progress": ("now", "bold"), "pending": ("later", "dim")}
 
 _PATHS = ("file_path", "path", "file_id")
-"""Arguments that say what a call is about; the others are left out then."""
+"""Arguments that identify a call; if one is present, the others are not shown."""
 
 Row = tuple[tuple[str, str], ...]
-"""A line in parts, each with its style."""
+"""A line as (text, style) parts."""
 
 LIMITS = {"model_calls": "model calls", "tool_calls": "tool calls", "seconds": "seconds of work"}
 
 
 def safe(text: str) -> str:
-    """The text with control characters made visible: an escape becomes its code."""
-    return _UNSAFE.sub(lambda c: c[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+    """Escape control and invisible characters."""
+    return reveal(text.replace("\r\n", "\n"))
 
 
 class Screen:
-    """Shows a talk on a terminal, or as plain text in a pipe."""
+    """Renders a chat on a terminal, or as plain text in a pipe."""
 
     def __init__(
-        self, *, plain: bool = False, out: TextIO | None = None, given: TextIO | None = None
+        self, *, plain: bool = False, out: TextIO | None = None, source: TextIO | None = None
     ) -> None:
         self._out = out or sys.stdout
-        self._given = given or sys.stdin
+        self._source = source or sys.stdin
         self.console = Console(
             file=self._out, no_color=plain or None, highlight=False, markup=False, emoji=False
         )
@@ -69,30 +70,30 @@ class Screen:
         unicode = "utf" in (getattr(self._out, "encoding", None) or "utf-8").lower()
         self.marks = MARKS if unicode else PLAIN_MARKS
         self._flow = _Flow(self._out, self.console.width if self.console.is_terminal else None)
-        self._calls: dict[str, Called] = {}
+        self._calls: dict[str, ToolCall] = {}
         self._speaking: bool | None = None
-        self._asked = False
+        self._was_prompted = False
 
     # ── the run ──
 
     def show(self, event: Event) -> None:
-        """Show one event of a run; what is said and what is done are set apart."""
-        if isinstance(event, Called | Returned) and event.name in _QUIET and not _failed(event):
+        """Show one event of a run; a blank line separates text from activity."""
+        if isinstance(event, ToolCall | ToolResult) and event.name in _QUIET and not _failed(event):
             return
-        speaks = isinstance(event, Words) and event.agent == MAIN
+        speaks = isinstance(event, AgentText) and event.agent == MAIN
         if self._speaking not in (None, speaks):
             self._line()
         self._speaking = speaks
         match event:
-            case Words(agent=agent) if agent == MAIN:
+            case AgentText(agent=agent) if agent == MAIN:
                 self._flow.write(safe(event.text))
-            case Words():
+            case AgentText():
                 self._line(
                     ("  ", ""), (self._who(event.agent), "cyan"), (self.brief(event.text), "")
                 )
-            case Called():
+            case ToolCall():
                 self._called(event)
-            case Returned():
+            case ToolResult():
                 self._returned(event)
             case _:
                 self._show_state(event)
@@ -101,15 +102,15 @@ class Screen:
         match event:
             case Todos():
                 self._todos(event)
-            case Moved():
+            case MoveChosen():
                 self._moved(event)
-            case Disclosed():
+            case Disclosure():
                 self._disclosed(event)
             case Custom():
                 data = self.brief(event.data)
                 self._line(("  ", ""), (self._who(event.agent), "cyan"), (data, "dim"))
 
-    def _called(self, call: Called) -> None:
+    def _called(self, call: ToolCall) -> None:
         self._calls[call.id] = call
         self._line(
             ("  ", ""),
@@ -119,10 +120,10 @@ class Screen:
             (f" {self._arguments(call)}".rstrip(), ""),
         )
 
-    def _returned(self, result: Returned) -> None:
+    def _returned(self, result: ToolResult) -> None:
         mark, style = ("failed", "red") if result.failed else ("ok", "green")
         call = self._calls.pop(result.id, None)
-        name = (call.sends if call else None) or result.name
+        name = (call.subagent if call else None) or result.name
         self._line(
             ("  ", ""),
             (self._who(result.agent), "cyan"),
@@ -139,69 +140,71 @@ class Screen:
                 ("    ", ""), (self.marks[mark], style), (f" {self.brief(item['content'])}", style)
             )
 
-    def _moved(self, move: Moved) -> None:
+    def _moved(self, move: MoveChosen) -> None:
         if move.misfits:
             why = self.brief("; ".join(move.misfits))
-            self._line((f"  {self.marks['again']} it words that again: {why}", "yellow"))
+            self._line((f"  {self.marks['again']} rewording: {why}", "yellow"))
             return
         name = safe(move.move).replace("_", " ")
         chip = f" {name} " if self._colour else f"[{name}]"
         self._line(("  ", ""), (chip, "black on cyan"), (f" {self.brief(move.why)}", "dim"))
 
-    def _disclosed(self, sent: Disclosed) -> None:
+    def _disclosed(self, sent: Disclosure) -> None:
         for passage in sent.passages:
             where = f"{safe(passage['file'])} {passage['start']}-{passage['end']}"
-            size = _count(passage["bytes"], "byte")
-            self._line((f"  {self.marks['sent']} left this device: {where}, {size}", "magenta"))
+            size = count(passage["bytes"], "byte")
+            self._line(
+                (f"  {self.marks['sent']} shared with the agent: {where}, {size}", "magenta")
+            )
 
     def _who(self, agent: str) -> str:
         return f"  {safe(agent)} " if agent != MAIN else ""
 
     def brief(self, value: Any) -> str:
-        """A value in a few words, on one line."""
+        """Shorten a value to fit on one line."""
         line = _SPACES.sub(" ", safe(_plain(value))).strip()
         return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}{self.marks['cut']}"
 
-    def _arguments(self, call: Called) -> str:
-        if call.sends:
-            return f"{safe(call.sends)}: {self.brief(call.args.get('description', ''))}"
+    def _arguments(self, call: ToolCall) -> str:
+        if call.subagent:
+            return f"{safe(call.subagent)}: {self.brief(call.args.get('description', ''))}"
         path = next((call.args[name] for name in _PATHS if call.args.get(name)), None)
         if path:
             return self.brief(path)
         return self.brief(", ".join(f"{k}={_plain(v)}" for k, v in call.args.items()))
 
-    # ── around it ──
+    # ── notes and prompts ──
 
     def note(self, text: str) -> None:
-        """A line of ours about the talk."""
+        """Print a note."""
         self._line((text, "dim"))
 
     def block(self, lines: list[tuple[str, str]]) -> None:
-        """Indented lines, each with a style."""
+        """Print indented lines, each with a style."""
         for line, style in lines:
             self._line(("    ", ""), (safe(line), style))
 
     def rows(self, rows: Iterable[Row]) -> None:
-        """Indented lines in parts, each part with its style."""
+        """Print indented lines made of styled parts."""
         for row in rows:
             self._line(("    ", ""), *((safe(text), style) for text, style in row))
 
-    def print(self, what: RenderableType, *, indent: int = 0) -> None:
-        """Show something that Rich draws; its texts must be safe."""
+    def print(self, renderable: RenderableType, *, indent: int = 0) -> None:
+        """Print a Rich renderable; its text must already be escaped."""
         self._flow.end()
         with self.console.capture() as drawn:
-            self.console.print(Padding(what, (0, 0, 0, indent)))
+            self.console.print(Padding(renderable, (0, 0, 0, indent)))
         for line in drawn.get().rstrip("\n").split("\n"):
             self._out.write(f"{line.rstrip()}\n")
 
     def heading(self, text: str) -> None:
-        """A line that asks for attention."""
-        self._asked = True
+        """Print a highlighted line that introduces a request."""
+        self._was_prompted = True
         self._line()
         self._line((f"  {safe(text)}", "bold yellow"))
 
     def error(self, error: Exception) -> None:
-        """What went wrong, and what to do."""
+        """Print an error and its hint."""
         if not isinstance(error, BathysphereError):
             self._line((f"error: {type(error).__name__}: {safe(str(error))}", "red"))
             return
@@ -210,55 +213,61 @@ class Screen:
             self._line((f"hint: {safe(error.hint)}", ""))
 
     def used(self, used: Total) -> None:
-        """What the run used, and the limit that ended it, if one did."""
+        """Print the usage of a run, and the limit that stopped it, if any."""
         self._flow.end()
         self._line()
         if used.stopped:
-            what = LIMITS.get(used.stopped["limit"], used.stopped["limit"])
-            self._line((f"stopped at its limit of {used.stopped['max']:g} {what}", "yellow"))
+            unit = LIMITS.get(used.stopped["limit"], used.stopped["limit"])
+            self._line((f"stopped: limit of {used.stopped['max']:g} {unit} reached", "yellow"))
         counts = (
-            _count(used.model_calls, "model call"),
-            _count(used.tool_calls, "tool call"),
-            _count(used.tokens, "token"),
+            count(used.model_calls, "model call"),
+            count(used.tool_calls, "tool call"),
+            count(used.tokens, "token"),
             f"{used.seconds:.1f} s",
         )
         self._line((f" {self.marks['later']} ".join(counts), "dim"))
 
     def gap(self) -> None:
-        """An empty line, and nothing before it to set apart."""
+        """Print a blank line and reset the separation of text and activity."""
         self._line()
         self._speaking = None
 
     def answered(self) -> None:
-        """The person's answers are in: set apart what comes now, if they were asked anything."""
-        if self._asked:
+        """Print a blank line after the person's answers, if they were asked anything."""
+        if self._was_prompted:
             self.gap()
-        self._asked = False
+        self._was_prompted = False
 
     def ask(self, prompt: str) -> str:
-        """Ask the person for one line.
+        """Prompt the person for one line.
 
         Raises:
-            EOFError: If nothing more will come.
+            EOFError: If input has ended.
         """
         self._flow.end()
-        if self._given is sys.stdin and sys.stdin.isatty():
+        if self._source is sys.stdin and sys.stdin.isatty():
             bold = f"\001\x1b[1m\002{prompt}\001\x1b[0m\002" if self._colour else prompt
             return input(f"{bold} > ")
-        line = self._given.readline()
+        line = self._source.readline()
         if not line:
             raise EOFError
-        # In a pipe nobody types, so the answer is written out: the transcript can be read.
+        # Piped input is not echoed; print it so that the transcript is complete.
         self._line((f"{prompt} > {safe(line.rstrip())}", ""))
         return line.rstrip("\n")
 
     def _line(self, *parts: tuple[str, str]) -> None:
         self._flow.end()
-        self.console.print(Text.assemble(*parts), soft_wrap=True)
+        text = Text.assemble(*parts)
+        if not self.console.is_terminal:
+            self.console.print(text, soft_wrap=True)
+            return
+        # Wrap between words, with a hanging indent.
+        indent = len(text.plain) - len(text.plain.lstrip(" "))
+        self.console.print(Padding(text[indent:], (0, 0, 0, indent), expand=False))
 
 
 class _Flow:
-    """Text that comes in pieces, wrapped between words where the width is known."""
+    """Wraps streamed text between words, if the width is known."""
 
     def __init__(self, out: TextIO, width: int | None) -> None:
         self._out = out
@@ -266,7 +275,7 @@ class _Flow:
         self._column = 0
 
     def write(self, text: str) -> None:
-        """Write a piece; a word that would not fit begins the next line."""
+        """Write a piece; a word that does not fit starts the next line."""
         for piece in re.findall(r"\n|[^\S\n]+|\S+", text):
             if piece == "\n":
                 self._put(piece, 0)
@@ -279,7 +288,7 @@ class _Flow:
         self._out.flush()
 
     def end(self) -> None:
-        """Close the line if one is open."""
+        """End the current line, if any."""
         if self._column:
             self._put("\n", 0)
 
@@ -288,20 +297,16 @@ class _Flow:
         self._column = column
 
 
-def _failed(event: Called | Returned) -> bool:
-    return isinstance(event, Returned) and event.failed
+def _failed(event: ToolCall | ToolResult) -> bool:
+    return isinstance(event, ToolResult) and event.failed
 
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def args_lines(args: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Arguments of a call, whole: one line each, long text below its name."""
+    """All arguments of a call: one line each, multi-line text below its name."""
     lines: list[tuple[str, str]] = []
     for name, value in args.items():
         text = _plain(value)
@@ -313,19 +318,19 @@ def args_lines(args: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def choose(screen: Screen, choices: Sequence[str]) -> str:
-    """Ask until one of the choices is named, by its letter or in full."""
+    """Prompt until the person picks a choice, by letter or in full."""
     letters = _letters(choices)
-    shown = ", ".join(f"{word} ({letter})" for letter, word in letters.items())
+    prompt = ", ".join(f"{word} ({letter})" for letter, word in letters.items())
     while True:
-        said = screen.ask(f"  {shown}").strip().lower()
-        choice = letters.get(said) or (said if said in choices else None)
+        answer = screen.ask(f"  {prompt}").strip().lower()
+        choice = letters.get(answer) or (answer if answer in choices else None)
         if choice:
             return choice
-        screen.note(f"    type one of {', '.join(letters)}")
+        screen.note(f"    please type one of: {', '.join(letters)}")
 
 
 def _letters(choices: Iterable[str]) -> dict[str, str]:
-    """A letter for each choice: its first that is free."""
+    """Assign each choice its first unused letter."""
     letters: dict[str, str] = {}
     for word in choices:
         letters[next(letter for letter in word if letter not in letters)] = word

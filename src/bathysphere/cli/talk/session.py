@@ -1,7 +1,7 @@
-"""One talk: a thread in memory, turn after turn, that Ctrl-C stops and errors do not end.
+"""A chat session in the terminal: one in-memory thread that survives Ctrl-C and errors.
 
-The event loop runs only while the agent works. Questions to the person are asked between, in the
-main thread, where Ctrl-C and line editing behave as people expect.
+The event loop runs only while the agent works. The person is prompted in between, in the main
+thread, where Ctrl-C and line editing behave as expected.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from bathysphere.cli.talk.answers import Answers
 from bathysphere.cli.talk.commands import Commands
-from bathysphere.cli.talk.events import MAIN, Paused, Reader
+from bathysphere.cli.talk.events import MAIN, Pause, Reader
 from bathysphere.cli.talk.screen import Screen
 from bathysphere.core.errors import BathysphereError
 from bathysphere.core.ids import new_id
@@ -24,82 +24,86 @@ from bathysphere.core.usage import total
 from bathysphere.harness.build import Graph
 
 INTERRUPTED = 130
-LEAVE = {"/exit", "/quit"}
-YOU = "you"
+EXIT_COMMANDS = {"/exit", "/quit"}
+PROMPT = "you"
 
 
-class Stuck(KeyboardInterrupt):
-    """The person pressed Ctrl-C again while a run was still ending: they want to leave."""
+class ForcedExit(KeyboardInterrupt):
+    """The person pressed Ctrl-C again while a run was stopping."""
 
 
 @dataclass(kw_only=True)
 class Session:
-    """A talk with one agent."""
+    """A chat with one agent."""
 
     graph: Graph
     screen: Screen
     answers: Answers
+    has_map: bool = True
+    """Whether the agent maintains an argument map."""
     _working: bool = field(default=False, init=False)
     _reader: Reader = field(init=False)
-    _done: dict[str, Any] = field(default_factory=dict, init=False)
-    """What the device has done for interrupts that are open: it is not done a second time."""
+    _tool_results: dict[str, Any] = field(default_factory=dict, init=False)
+    """Results of client tools by pending interrupt, so that no tool runs twice."""
 
     def __post_init__(self) -> None:
         thread = {"configurable": {"thread_id": new_id("thread")}}
         self._reader = Reader(graph=self.graph, config=thread)  # type: ignore[arg-type]
 
     def once(self, message: str) -> int:
-        """Say one thing and print what comes of it; errors are the caller's."""
+        """Send one message and print the answer; errors propagate."""
         with asyncio.Runner() as runner:
             self._turn(runner, message)
         return 0
 
     def talk(self, *, agent: str, model: str, is_default: bool, notes: Sequence[str] = ()) -> int:
-        """Take turns until the person leaves; the result is the exit code."""
+        """Chat until the person exits; return the exit code."""
         if sys.stdin.isatty():
             import readline  # noqa: F401  # gives `input` a history and line editing
-        self.screen.note(f"{agent} on {model}. Ctrl-C stops the agent, Ctrl-D leaves.")
+        self.screen.note(f"{agent} on {model}. Ctrl-C interrupts, Ctrl-D exits.")
         if is_default:
             self.screen.note(
-                "No model is set up, so a scripted tour answers; `bathysphere models` shows more."
+                "No model is configured; a scripted tour answers. See `bathysphere models`."
             )
         for note in notes:
             self.screen.note(note)
         try:
             with asyncio.Runner() as runner:
                 return self._turns(runner)
-        except Stuck:
+        except ForcedExit:
             return INTERRUPTED
 
     def _turns(self, runner: asyncio.Runner) -> int:
-        commands = Commands(screen=self.screen, values=lambda: self._values(runner))
+        commands = Commands(
+            screen=self.screen, values=lambda: self._values(runner), has_map=self.has_map
+        )
         while True:
             self.screen.gap()
             try:
-                said = self.screen.ask(YOU).strip()
+                line = self.screen.ask(PROMPT).strip()
             except EOFError:
                 self.screen.gap()
                 return 0
             except KeyboardInterrupt:
                 self.screen.gap()
                 return INTERRUPTED
-            if said in LEAVE:
+            if line in EXIT_COMMANDS:
                 return 0
-            if said:
-                self._guarded_turn(runner, said, commands)
+            if line:
+                self._guarded_turn(runner, line, commands)
 
-    def _guarded_turn(self, runner: asyncio.Runner, said: str, commands: Commands) -> None:
+    def _guarded_turn(self, runner: asyncio.Runner, line: str, commands: Commands) -> None:
         try:
             self.screen.gap()
-            if not commands.take(said):
-                self._turn(runner, said, commands.given())
-        except Stuck:
+            if not commands.handle(line):
+                self._turn(runner, line, commands.state_update())
+        except ForcedExit:
             raise
         except KeyboardInterrupt:
             self.screen.gap()
-            self.screen.note("Stopped. What was done so far is kept; Ctrl-C again leaves.")
+            self.screen.note("Stopped. Work so far is kept; press Ctrl-C again to exit.")
         except EOFError:
-            self.screen.note("Nobody answers: stopped.")
+            self.screen.note("No input available; stopped.")
         except BathysphereError as error:
             self.screen.error(error)
         except Exception as error:
@@ -108,10 +112,10 @@ class Session:
             self.screen.error(error)
 
     def _turn(
-        self, runner: asyncio.Runner, said: str, given: Mapping[str, Any] | None = None
+        self, runner: asyncio.Runner, text: str, update: Mapping[str, Any] | None = None
     ) -> None:
-        message = {"role": "user", "content": said}
-        paused = self._run(runner, {"messages": [message], **(given or {})})
+        message = {"role": "user", "content": text}
+        paused = self._run(runner, {"messages": [message], **(update or {})})
         while paused is not None:
             answers = {i.id: self._answer(i, paused) for i in paused.interrupts}
             self.screen.answered()
@@ -121,36 +125,36 @@ class Session:
     def _values(self, runner: asyncio.Runner) -> Mapping[str, Any]:
         return runner.run(self.graph.aget_state(self._reader.config)).values
 
-    def _answer(self, interrupt: Interrupt, paused: Paused) -> Any:
-        if interrupt.id in self._done:
-            return self._done[interrupt.id]
-        answer = self.answers.to(interrupt, paused.asked_by.get(interrupt.id, MAIN))
+    def _answer(self, interrupt: Interrupt, paused: Pause) -> Any:
+        if interrupt.id in self._tool_results:
+            return self._tool_results[interrupt.id]
+        answer = self.answers.resolve(interrupt, paused.asked_by.get(interrupt.id, MAIN))
         if isinstance(interrupt.value, Mapping) and interrupt.value.get("type") == "tool":
-            self._done[interrupt.id] = answer
+            self._tool_results[interrupt.id] = answer
         return answer
 
-    def _run(self, runner: asyncio.Runner, given: Any) -> Paused | None:
+    def _run(self, runner: asyncio.Runner, graph_input: Any) -> Pause | None:
         try:
-            return runner.run(self._follow(given))
+            return runner.run(self._follow(graph_input))
         except KeyboardInterrupt:
             if self._working:
-                raise Stuck from None
+                raise ForcedExit from None
             raise
         except ValidationError as error:
-            # An answer that does not fit is refused before it is saved: it can be given again.
+            # An invalid answer is rejected before it is saved, so the person can answer again.
             pending = runner.run(self.graph.aget_state(self._reader.config)).interrupts
-            if self.answers.alone or not isinstance(given, Command) or not pending:
+            if self.answers.unattended or not isinstance(graph_input, Command) or not pending:
                 raise
             for problem in error.errors():
                 where = ".".join(str(part) for part in problem["loc"])
                 self.screen.note(f"    not accepted: {where}: {problem['msg']}")
-            return self._reader.paused(pending)
+            return self._reader.pause_for(pending)
 
-    async def _follow(self, given: Any) -> Paused | None:
+    async def _follow(self, graph_input: Any) -> Pause | None:
         self._working = True
         try:
-            async for event in self._reader.run(given):
-                if isinstance(event, Paused):
+            async for event in self._reader.run(graph_input):
+                if isinstance(event, Pause):
                     return event
                 self.screen.show(event)
         finally:

@@ -1,6 +1,6 @@
-"""Check a proof: no network, no server, no LLM. Each check says what it found.
+"""Verification of a proof, without network, server or LLM.
 
-The browser's verifier makes the same checks in the same order.
+The browser's verifier performs the same checks in the same order.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,26 +35,26 @@ CheckName = Literal[
     "places",
 ]
 MEANING: dict[CheckName, str] = {
-    "archive": "the file has exactly our form",
-    "manifest": "every file is there, whole and unchanged",
-    "signature": "the signature fits the manifest and the key",
-    "snapshots": "each source is what its hashes say",
-    "quotes": "each quote stands in its source, byte for byte",
-    "report": "each supported claim has its quotes, each source is there, the figures add up",
-    "markdown": "the readable report says what the checked one says",
+    "archive": "the file is a canonical archive",
+    "manifest": "every file is present and unchanged",
+    "signature": "the signature matches the manifest and the key",
+    "snapshots": "each source matches its hashes",
+    "quotes": "each quote is in its source, byte for byte",
+    "report": "each supported claim has its quotes, each source is present, the counts are correct",
+    "markdown": "the readable report matches the checked one",
     "plan": "the plan that ran is the one that was audited and approved",
-    "places": "each page is from a site that the approved plan names",
+    "places": "each page is from a site named in the approved plan",
 }
 
 
 class BadProof(CallerError):
-    """What a check found wrong."""
+    """A check failed."""
 
     code = "bad_proof"
 
 
 class Check(BaseModel):
-    """One check: passed, failed, or not made because one before it failed."""
+    """One check: passed, failed, or skipped because an earlier one failed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -64,11 +64,13 @@ class Check(BaseModel):
 
 
 class Verification(BaseModel):
-    """What came out of checking a proof."""
+    """The result of verifying a proof."""
 
     model_config = ConfigDict(frozen=True)
 
     ok: bool
+    is_proof: bool
+    """Whether the file is a proof at all, valid or not."""
     checks: tuple[Check, ...]
     public_key: str | None = None
     fingerprint: str | None = None
@@ -104,13 +106,18 @@ class _Signature(_Strict):
     signature: str
 
 
+def looks_like_proof(data: bytes) -> bool:
+    """Whether bytes are a zip file whose first entry is a manifest, as in every proof."""
+    return data.startswith(b"PK\3\4") and data[30:43] == b"manifest.json"
+
+
 def verify_proof(data: bytes, *, expected_key: str | None = None) -> Verification:
     """Check every part of a proof.
 
     Args:
         data: The bytes of the file.
-        expected_key: The public key it must be signed by, in hex; without it, any key will do, and
-            whose key it is remains for the reader to find out.
+        expected_key: The public key it must be signed with, in hex. Without it any key is accepted,
+            and the reader has to find out whose it is.
     """
     case = _Case(data, expected_key)
     checks: list[Check] = []
@@ -129,7 +136,7 @@ def verify_proof(data: bytes, *, expected_key: str | None = None) -> Verificatio
 
 @dataclass
 class _Case:
-    """A proof as far as it has been read."""
+    """The parts of a proof that have been read so far."""
 
     data: bytes
     expected_key: str | None
@@ -140,17 +147,18 @@ class _Case:
     report: Report | None = None
 
     def json(self, path: str) -> Any:
-        """A file's JSON, in its one form."""
+        """Parse a file's canonical JSON."""
         if path not in self.files:
             raise BadProof(f"{path} is missing")
         return from_canonical(self.files[path])
 
     def result(self, checks: list[Check]) -> Verification:
-        """What came out, with what is known of the report."""
+        """Build the result, with what is known of the report."""
         key = self.manifest.public_key if self.manifest else None
         report = self.report
         return Verification(
             ok=all(check.state == "passed" for check in checks),
+            is_proof=looks_like_proof(self.data),
             checks=tuple(checks),
             public_key=key,
             fingerprint=fingerprint(key) if key else None,
@@ -166,42 +174,42 @@ class _Case:
 def _archive(case: _Case) -> None:
     case.files = dict(read_archive(case.data))
     if list(case.files)[:2] != ["manifest.json", "signature.json"]:
-        raise BadProof("this archive is no proof")
+        raise BadProof("The archive is not a proof")
 
 
 def _manifest(case: _Case) -> None:
     raw = case.json("manifest.json")
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise BadProof(f"this is no {FORMAT}")
+        raise BadProof(f"Not a {FORMAT} file")
     case.manifest = _Manifest.model_validate(raw)
     entries = case.manifest.files
     if [entry.path for entry in entries] != list(case.files)[2:]:
-        raise BadProof("the files are not those of the manifest")
+        raise BadProof("The files do not match the manifest")
     for entry in entries:
         body = case.files[entry.path]
         if len(body) != entry.bytes or sha256(body) != entry.sha256:
-            raise BadProof(f"{entry.path} is not what the manifest says")
+            raise BadProof(f"{entry.path} does not match the manifest")
 
 
 def _signature(case: _Case) -> None:
     signed = _Signature.model_validate(case.json("signature.json"))
     manifest = _there(case.manifest)
     if signed.public_key != manifest.public_key:
-        raise BadProof("the signature names another key than the manifest")
+        raise BadProof("The signature and the manifest name different keys")
     if not is_signed(DOMAIN + case.files["manifest.json"], signed.public_key, signed.signature):
-        raise BadProof("the signature does not fit")
+        raise BadProof("The signature is invalid")
     if case.expected_key is not None and case.expected_key.strip().lower() != signed.public_key:
-        raise BadProof("it is signed by another key than the expected one")
+        raise BadProof("Signed with a different key than expected")
 
 
 def _snapshots(case: _Case) -> None:
     rest = list(case.files)[2 + len(_FRONT) :]
     if list(case.files)[2 : 2 + len(_FRONT)] != list(_FRONT):
-        raise BadProof("a part of the report is missing")
+        raise BadProof("A part of the report is missing")
     ids = [path.removeprefix("snapshots/").removesuffix(".json") for path in rest[::3]]
     wanted = [f"snapshots/{key}.{end}" for key in sorted(ids) for end in ("json", "txt", "body")]
     if rest != wanted or len(set(ids)) != len(ids):
-        raise BadProof("the snapshots are not in order")
+        raise BadProof("The snapshots are not in order")
     for key in ids:
         info = SnapshotInfo.model_validate(case.json(f"snapshots/{key}.json"), strict=True)
         _is_whole(info.model_dump(mode="json"), case.files[f"snapshots/{key}.json"])
@@ -209,7 +217,7 @@ def _snapshots(case: _Case) -> None:
         snapshot = Snapshot(info, case.files[f"snapshots/{key}.body"], text)
         snapshot.check()
         if info.id != key:
-            raise BadProof(f"snapshot {key} has another id")
+            raise BadProof(f"Snapshot {key} has a different id")
         case.snapshots[key] = snapshot
 
 
@@ -218,16 +226,16 @@ def _quotes(case: _Case) -> None:
     _is_whole([quote.model_dump(mode="json") for quote in case.quotes], case.files["quotes.json"])
     ids = [quote.id for quote in case.quotes]
     if len(set(ids)) != len(ids):
-        raise BadProof("a quote is there twice")
+        raise BadProof("Duplicate quote")
     for quote in case.quotes:
         if not stands(quote, case.snapshots):
-            raise BadProof(f"quote {quote.id} does not stand in its source")
+            raise BadProof(f"Quote {quote.id} is not in its source")
 
 
 def _report(case: _Case) -> None:
     raw = case.json("report.json")
     if not isinstance(raw, dict) or "quotes" in raw:
-        raise BadProof("the report has another form")
+        raise BadProof("The report has an unexpected form")
     quotes = [quote.model_dump(mode="json") for quote in case.quotes]
     report = Report.model_validate_json(canonical(raw | {"quotes": quotes}), strict=True)
     _is_whole(report.model_dump(mode="json", exclude={"quotes"}), case.files["report.json"])
@@ -240,15 +248,15 @@ def _problems(report: Report, snapshots: Mapping[str, Snapshot]) -> Iterator[str
     known = {quote.id for quote in report.quotes}
     claims = [claim for section in report.sections for claim in section.claims]
     if [claim.id for claim in claims] != [f"c{n}" for n in range(1, len(claims) + 1)]:
-        yield "the claims are not numbered in order"
+        yield "The claims are not numbered in order"
     used = {quote for claim in claims for quote in claim.quotes}
     used |= {side.quote for found in report.contradictions for side in found.sides}
     if used != known:
-        yield "the quotes are not those that the report uses"
+        yield "The quotes are not those used in the report"
     for section in report.sections:
         for claim in section.claims:
             if section.kind == "findings" and claim.status != "unsupported" and not claim.quotes:
-                yield f"claim {claim.id} is said to be supported and has no quote"
+                yield f"Claim {claim.id} is marked as supported but has no quote"
     yield from _source_problems(report, snapshots)
     counted = tally(
         report.sections,
@@ -259,48 +267,48 @@ def _problems(report: Report, snapshots: Mapping[str, Snapshot]) -> Iterator[str
         report.contradictions,
     )
     if counted != report.tally:
-        yield "the figures do not add up"
+        yield "The counts are wrong"
 
 
 def _source_problems(report: Report, snapshots: Mapping[str, Snapshot]) -> Iterator[str]:
     if [s.number for s in report.sources] != list(range(1, len(report.sources) + 1)):
-        yield "the sources are not numbered in order"
+        yield "The sources are not numbered in order"
     for source in report.sources:
         snapshot = snapshots.get(source.snapshot.id)
         if snapshot is None or snapshot.info != source.snapshot:
-            yield f"source {source.number} is not the one that was read"
+            yield f"Source {source.number} does not match its snapshot"
     listed = {source.snapshot.id for source in report.sources}
     if listed != {quote.snapshot for quote in report.quotes}:
-        yield "the sources are not those that are quoted"
+        yield "The sources are not those that are quoted"
     by_id = {quote.id: quote.snapshot for quote in report.quotes}
     for found in report.contradictions:
         if any(by_id.get(side.quote) != side.snapshot for side in found.sides):
-            yield "a disagreement names another source than its quote"
+            yield "A contradiction names a different source than its quote"
 
 
 def _markdown(case: _Case) -> None:
     if case.files["report.md"] != to_markdown(_there(case.report)).encode("utf-8"):
-        raise BadProof("report.md says something else than report.json")
+        raise BadProof("report.md does not match report.json")
 
 
 def _plan(case: _Case) -> None:
     case.json("plan.json")
     sha = sha256(case.files["plan.json"])
     if sha != _there(case.manifest).plan_sha256:
-        raise BadProof("the plan is not the one of the manifest")
+        raise BadProof("The plan does not match the manifest")
     audit = _last(case.json("audits.json"), "audit")
     if audit.get("plan_sha256") != sha or audit.get("verdict") != "approved":
-        raise BadProof("the last audit did not pass this plan")
+        raise BadProof("The last audit did not approve this plan")
     approval = _last(case.json("approvals.json"), "approval")
     if approval.get("plan_sha256") != sha or approval.get("decision") != "approve":
-        raise BadProof("nobody approved this plan last")
+        raise BadProof("The last decision did not approve this plan")
 
 
 def _places(case: _Case) -> None:
     plan = case.json("plan.json")
     steps = plan.get("steps") if isinstance(plan, dict) else None
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
-        raise BadProof("the plan has no steps")
+        raise BadProof("The plan has no steps")
     named = {domain for step in steps for domain in step.get("domains") or []}
     for step in steps:
         if step.get("tool") == "fetch_page":
@@ -308,7 +316,7 @@ def _places(case: _Case) -> None:
     for snapshot in case.snapshots.values():
         host = _host(snapshot.info.final_url)
         if snapshot.info.origin == "web" and not _is_named(host, named):
-            raise BadProof(f"the plan does not name {host}")
+            raise BadProof(f"The plan does not name {host}")
 
 
 def _is_named(host: str, named: set[str]) -> bool:
@@ -325,20 +333,20 @@ def _host(url: str) -> str:
 
 def _last(entries: Any, what: str) -> dict[str, Any]:
     if not isinstance(entries, list) or not entries or not isinstance(entries[-1], dict):
-        raise BadProof(f"there is no {what}")
+        raise BadProof(f"Missing {what}")
     return entries[-1]
 
 
 def _there(value: T | None) -> T:
     if value is None:
-        raise BadProof("a part is missing")
+        raise BadProof("A part is missing")
     return value
 
 
 def _is_whole(value: Any, data: bytes) -> None:
-    """A field that was left out would be filled in when read; so what was read is compared."""
+    """Compare with the canonical form: a missing field would get its default when parsed."""
     if canonical(value) != data:
-        raise BadProof("a field is missing")
+        raise BadProof("A field is missing")
 
 
 def _in_words(error: Exception) -> str:

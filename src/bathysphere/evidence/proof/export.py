@@ -1,4 +1,4 @@
-"""One file that carries a report and everything it stands on, signed."""
+"""Export of a report with all its evidence as one signed file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,11 +15,11 @@ from bathysphere.evidence.snapshots import Snapshot, by_id
 
 FORMAT = "bathysphere-proof/1"
 DOMAIN = b"bathysphere-proof/1\n"
-"""What is signed begins with this, so that a signature of ours means nothing elsewhere."""
+"""Prefix of the signed bytes, so that a signature is not valid in another context."""
 
 
 class UnprovenReport(CallerError):
-    """A report that does not stand cannot be exported as proof."""
+    """A report with unverified quotes cannot be exported as a proof."""
 
     code = "unproven_report"
 
@@ -34,23 +34,23 @@ def export_proof(
     signer: Signer,
     created_at: datetime,
 ) -> bytes:
-    """The proof of a report, as the bytes of a zip file. The same input is the same bytes.
+    """Export the proof of a report as a zip file. The same input gives the same bytes.
 
     Args:
         report: The checked report.
-        snapshots: What was read; those that the report cites must be among them, all are kept.
+        snapshots: The sources read; must include those that the report cites. All are included.
         plan: The approved plan, as JSON data (`Plan.plain()`).
         audits: The verdicts in order (`Verdict.plain()`); the last is of this plan.
-        approvals: What people said in order (`Approval.plain()`); the last approves this plan.
-        signer: Signs it.
-        created_at: When.
+        approvals: The decisions in order (`Approval.plain()`); the last approves this plan.
+        signer: Signs the proof.
+        created_at: The time of the export.
 
     Raises:
-        UnprovenReport: a quote does not stand in its snapshot.
+        UnprovenReport: A quote is not in its snapshot.
     """
     read = by_id(snapshots)
     if missing := [quote.id for quote in report.quotes if not stands(quote, read)]:
-        raise UnprovenReport(f"these quotes do not stand: {', '.join(missing)}")
+        raise UnprovenReport(f"Quotes not found in their sources: {', '.join(missing)}")
     body = report.model_dump(mode="json")
     quotes = body.pop("quotes")
     files = {

@@ -1,4 +1,4 @@
-"""The verifier for browsers: one HTML file that loads nothing and sends nothing."""
+"""The browser verifier: one HTML file that loads nothing and sends nothing."""
 
 import base64
 import hashlib
@@ -6,25 +6,24 @@ import re
 from functools import cache
 from importlib.resources import files
 
-_INSIDE = {
-    "SCRIPT": re.compile(r"<script>(.*?)</script>", re.DOTALL),
-    "STYLE": re.compile(r"<style>(.*?)</style>", re.DOTALL),
-}
+from bathysphere.core.enclosed import enclosed
+
+_INSIDE = {"SCRIPT": ("<script>", "</script>"), "STYLE": ("<style>", "</style>")}
 
 
 def page_policy(page: str) -> str:
-    """The content policy that the page names, for a server that hands it out."""
+    """Return the page's content security policy, for the server that serves it."""
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
     return f"{policy}; frame-ancestors 'none'"
 
 
 @cache
 def verifier_page() -> str:
-    """The page, with a content policy that allows its own script and style by their hashes."""
+    """Return the page, with a content security policy that allows its script and style by hash."""
     source = (files("bathysphere.evidence.proof") / "verifier.html").read_text(encoding="utf-8")
     page = source
-    for name, pattern in _INSIDE.items():
-        [inside] = pattern.findall(source)
+    for name, marks in _INSIDE.items():
+        [inside] = enclosed(source, *marks)
         hashed = base64.b64encode(hashlib.sha256(inside.encode("utf-8")).digest()).decode("ascii")
         page = page.replace(f"%{name}%", f"sha256-{hashed}")
     return page

@@ -1,4 +1,4 @@
-"""A report as a list of blocks: what every format writes, each in its own way.
+"""A report as a list of blocks, which every format renders in its own way.
 
 The browser's verifier has the same order of blocks; a change here is a change there.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bathysphere.core.words import count
 from bathysphere.evidence.quotes import Quote
 from bathysphere.evidence.report import Claim, Contradiction, Finding, Report, Source
 
@@ -53,7 +54,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A line of text; `marks` are numbers of sources, `warning` is said in bold."""
+    """A line of text; `marks` are source numbers, `warning` is shown in bold."""
 
     text: str
     marks: tuple[int, ...] = ()
@@ -62,7 +63,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Link:
-    """An address, followed by facts about it."""
+    """A URL, followed by facts about it."""
 
     url: str
     facts: str
@@ -70,7 +71,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Cited:
-    """A quote and where it stands."""
+    """A quote and its location."""
 
     text: str
     place: str
@@ -78,7 +79,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a head; all cells are text."""
+    """Rows under a header; all cells are text."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -88,7 +89,7 @@ Block = Heading | Paragraph | Link | Cited | Table
 
 
 def blocks_of(report: Report) -> Iterator[Block]:
-    """The report from its title to its sources."""
+    """Convert a report to blocks, from its title to its sources."""
     yield Heading(1, report.title)
     yield Paragraph(f"Question: {report.question}")
     yield Paragraph(_in_figures(report))
@@ -99,7 +100,7 @@ def blocks_of(report: Report) -> Iterator[Block]:
     if report.contradictions:
         yield Heading(2, "Where sources disagree")
         for found in report.contradictions:
-            yield Paragraph(f"{found.topic} (found by {found.found_by})")
+            yield Paragraph(found.topic)
             yield _sides(found, report)
     if report.dropped:
         yield Heading(2, "Left out")
@@ -114,10 +115,10 @@ def blocks_of(report: Report) -> Iterator[Block]:
 def _in_figures(report: Report) -> str:
     tally = report.tally
     return (
-        f"{tally.claims} claims: {tally.supported} supported, {tally.repaired} repaired, "
+        f"{count(tally.claims, 'claim')}: {tally.supported} supported, {tally.repaired} repaired, "
         f"{tally.unsupported} unsupported, {tally.dropped} left out. "
-        f"{tally.quotes} quotes from {tally.sources} sources, {tally.quotes_refused} refused. "
-        f"{tally.contradictions} disagreements."
+        f"{count(tally.quotes, 'quote')} from {count(tally.sources, 'source')}, "
+        f"{tally.quotes_refused} refused. {count(tally.contradictions, 'disagreement')}."
     )
 
 

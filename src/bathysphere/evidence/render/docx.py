@@ -1,4 +1,4 @@
-"""A report as a Word document: the few parts of Office Open XML that a report needs.
+"""Rendering as a Word document, with the few parts of Office Open XML that a report needs.
 
 Written by hand because it is small: headings, paragraphs, quotations, tables and links, always with
 the same bytes for the same report.
@@ -45,7 +45,7 @@ _ROOT = (
 
 
 def to_docx(report: Report) -> bytes:
-    """The report as a `.docx` file."""
+    """Render the report as a `.docx` file."""
     links: list[str] = []
     body = "".join(part for block in blocks_of(report) for part in _write(block, links))
     page = '<w:sectPr><w:pgSz w:w="11906" w:h="16838"/></w:sectPr>'

@@ -1,4 +1,4 @@
-"""A report as one HTML page: no script, nothing loaded from elsewhere, text only as text."""
+"""Rendering as one HTML page: no scripts, no external resources, all text escaped."""
 
 from collections.abc import Iterator
 from html import escape
@@ -28,7 +28,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 
 def to_html(report: Report) -> str:
-    """The report as a page that can be opened from anywhere."""
+    """Render the report as a self-contained page."""
     body = "\n".join(part for block in blocks_of(report) for part in _write(block))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

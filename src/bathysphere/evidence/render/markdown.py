@@ -1,4 +1,4 @@
-"""A report as Markdown. The proof holds this text, so its form is part of the proof's format."""
+"""Rendering as Markdown. The proof contains this text, so its form is part of the proof format."""
 
 import re
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ _PLAIN_URL = re.compile(r"https?://[!-;=?-~]+")
 
 
 def to_markdown(report: Report) -> str:
-    """The report as Markdown; nothing in it is read as markup, and there are no images."""
+    """Render the report as Markdown; its text is escaped, and there are no images."""
     return "\n\n".join(part for block in blocks_of(report) for part in _write(block)) + "\n"
 
 
 def escape(text: str) -> str:
-    """Text as Markdown that shows exactly this text, in one line."""
+    """Escape a text as Markdown, on one line."""
     text = _SPECIAL.sub(r"\\\1", _SPACE.sub(" ", text).strip(" "))
     return _LEAD.sub(lambda m: f"{m.group()[:-1]}\\{m.group()[-1]}", text)
 

@@ -1,4 +1,4 @@
-"""A report as a PDF, by ReportLab and the Source Sans font (extra `research`).
+"""Rendering as a PDF, with ReportLab and the Source Sans font (extra `research`).
 
 The font has Latin, Greek and Cyrillic letters. A letter it lacks is shown as its code, so that a
 quote never silently loses one.
@@ -23,11 +23,11 @@ from bathysphere.evidence.render.blocks import (
 from bathysphere.evidence.report import Report
 
 _FACES = {"Report": "Regular", "Report-Bold": "Bold"}
-"""Its italics have Latin letters alone, so quotes are set upright."""
+"""Its italics have only Latin letters, so quotes are set upright."""
 
 
 def to_pdf(report: Report) -> bytes:
-    """The report as a PDF; the same report has the same bytes."""
+    """Render the report as a PDF; the same report gives the same bytes."""
     try:
         from reportlab.platypus import SimpleDocTemplate
     except ImportError as error:
@@ -43,7 +43,7 @@ def to_pdf(report: Report) -> bytes:
 
 
 class _Writer:
-    """Turns blocks into ReportLab's own."""
+    """Converts blocks to ReportLab flowables."""
 
     def __init__(self) -> None:
         from reportlab.lib.styles import ParagraphStyle
@@ -60,7 +60,7 @@ class _Writer:
         }
 
     def write(self, block: Block) -> Iterator[Any]:
-        """The flowables of one block."""
+        """Return the flowables of one block."""
         from reportlab.platypus import Paragraph as Flowing
 
         if isinstance(block, Heading):
@@ -105,7 +105,7 @@ class _Writer:
 
 
 def _register_fonts() -> frozenset[int]:
-    """Make the font known, and tell which letters it has."""
+    """Register the font, and return the characters it has."""
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.ttfonts import TTFont
 

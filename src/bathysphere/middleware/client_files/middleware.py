@@ -1,11 +1,11 @@
-"""Client files: the person's own documents, which stay on their device.
+"""Client files: tools for the person's documents, which stay on their device.
 
-Adds tools that list, read, search, write and patch them. Each call pauses the run with an interrupt
-of type `tool`, the form that LangChain's own clients run browser tools by; the device does the work
-and answers `{<tool call id>: result}` or `{<tool call id>: {"error": "..."}}`, checked before it is
-saved. A write or patch carries what the device needs to show a difference; the person takes it
-whole, in part or not at all, and the agent is told which. A patch is bound to the version that the
-agent read. Whatever text leaves the device is written down in `disclosures`.
+Adds tools that list, read, search, write and patch documents. Each call pauses the run with an
+interrupt of type `tool`, the format of LangChain's browser tools; the device runs the tool and
+answers `{<tool call id>: result}` or `{<tool call id>: {"error": "..."}}`, validated before it is
+saved. A write or patch carries what the device needs to show a diff; the person accepts all, part
+or none of it, and the agent gets the outcome. A patch is bound to the version that the agent read.
+Text that leaves the device is recorded in `disclosures`.
 
 Order: among the agent's own layers. State: `file_versions`, `disclosures`.
 """
@@ -21,6 +21,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field, create_model
 
+from bathysphere.core.writers import ByEngine
 from bathysphere.middleware.client_files.wire import (
     Answered,
     Changed,
@@ -31,11 +32,11 @@ from bathysphere.middleware.client_files.wire import (
     Matches,
     Window,
     disclosed,
-    in_words,
+    to_text,
     versions_seen,
 )
 
-# ── words to the model ──
+# ── text for the model ──
 
 LIST = """List the person's own documents: id, title, type, version and size.
 
@@ -70,20 +71,20 @@ def join_versions(left: dict[str, str] | None, right: dict[str, str] | None) -> 
 def join_disclosures(
     left: list[Disclosure] | None, right: list[Disclosure] | None
 ) -> list[Disclosure]:
-    """What was disclosed, each passage once however often its step was run."""
+    """All disclosures, each passage once even if its step was repeated."""
     known = {(d["call"], d["file"], d["start"]) for d in left or []}
     new = [d for d in right or [] if (d["call"], d["file"], d["start"]) not in known]
     return [*(left or []), *new]
 
 
 class ClientFilesState(AgentState[Any]):
-    """What Client files remembers between steps."""
+    """State of the Client files layer."""
 
-    file_versions: NotRequired[Annotated[dict[str, str], join_versions]]
-    disclosures: NotRequired[Annotated[list[Disclosure], join_disclosures]]
+    file_versions: NotRequired[Annotated[ByEngine[dict[str, str]], join_versions]]
+    disclosures: NotRequired[Annotated[ByEngine[list[Disclosure]], join_disclosures]]
 
 
-# ── what the model may ask ──
+# ── tool arguments ──
 
 
 class _List(BaseModel):
@@ -139,7 +140,7 @@ _TOOLS: tuple[tuple[str, str, type[BaseModel], type[BaseModel]], ...] = (
 
 
 class ClientFilesMiddleware(AgentMiddleware[ClientFilesState, Any, Any]):
-    """Gives the agent tools for the person's own documents, which run on the person's device."""
+    """Provides tools for the person's documents, which run on their device."""
 
     state_schema = ClientFilesState
 
@@ -148,7 +149,9 @@ class ClientFilesMiddleware(AgentMiddleware[ClientFilesState, Any, Any]):
         self.tools = [_tool(*row) for row in _TOOLS]
 
 
-def _tool(name: str, words: str, asks: type[BaseModel], answers: type[BaseModel]) -> BaseTool:
+def _tool(
+    name: str, description: str, schema: type[BaseModel], answers: type[BaseModel]
+) -> BaseTool:
     def run(runtime: ToolRuntime, **args: Any) -> Command[Any]:
         if name == "patch_user_file":
             base = (runtime.state.get("file_versions") or {}).get(args["file_id"])
@@ -158,20 +161,22 @@ def _tool(name: str, words: str, asks: type[BaseModel], answers: type[BaseModel]
         return _handle(runtime, name, _ask(runtime, name, args, answers))
 
     return StructuredTool.from_function(
-        run, name=name, description=words, args_schema=asks, infer_schema=False
+        run, name=name, description=description, args_schema=schema, infer_schema=False
     )
 
 
 def _ask(
     runtime: ToolRuntime, name: str, args: Mapping[str, Any], answers: type[BaseModel]
 ) -> Answered | Failed:
-    """Pause until the device answers this call; the answer's shape is checked before it is kept."""
+    """Pause until the device answers this call; the answer is validated before it is saved."""
     call_id = str(runtime.tool_call_id)
-    given = {key: value for key, value in args.items() if value is not None}
-    given = {key: v.model_dump() if isinstance(v, BaseModel) else v for key, v in given.items()}
+    given_args = {key: value for key, value in args.items() if value is not None}
+    given_args = {
+        key: v.model_dump() if isinstance(v, BaseModel) else v for key, v in given_args.items()
+    }
     fields: dict[str, Any] = {"result": (answers | Failed, Field(alias=call_id))}
     schema: type[Any] = create_model("Answer", **fields)
-    value = {"type": "tool", "tool_call": {"id": call_id, "name": name, "args": given}}
+    value = {"type": "tool", "tool_call": {"id": call_id, "name": name, "args": given_args}}
     result: Answered | Failed = interrupt(value, response_schema=schema).result
     return result
 
@@ -182,7 +187,7 @@ def _handle(runtime: ToolRuntime, name: str, answer: Answered | Failed) -> Comma
     call_id = str(runtime.tool_call_id)
     return _result(
         runtime,
-        in_words(answer),
+        to_text(answer),
         status="error" if isinstance(answer, Changed) and answer.changed_nothing else "success",
         file_versions=versions_seen(answer),
         disclosures=disclosed(answer, call=call_id, tool=name),

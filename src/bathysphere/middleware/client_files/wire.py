@@ -1,6 +1,6 @@
-"""What a device answers, what of it is written down, and how the model reads it.
+"""Answers of a device: their schemas, disclosure records, and text for the model.
 
-Every position counts characters of the document's text; hashes are over its UTF-8 bytes.
+Positions count characters of the document's text; hashes are over its UTF-8 bytes.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ class _Wire(BaseModel):
 
 
 class Failed(_Wire):
-    """The device could not do it."""
+    """The device could not run the tool."""
 
     model_config = ConfigDict(extra="forbid")
     error: str = Field(min_length=1, max_length=2_000)
@@ -54,19 +54,19 @@ class Window(_Wire):
 
     @property
     def end(self) -> int:
-        """Where the part ends."""
+        """End position of the part."""
         return self.start + len(self.text)
 
 
 class Hits(_Wire):
-    """Passages that were found; `by` says how, because not every device can tell meanings."""
+    """Passages found; `by` is the search method, since not every device has semantic search."""
 
     hits: list[Window] = Field(max_length=20)
     by: Literal["meaning", "words"] = "meaning"
 
 
 class Match(_Wire):
-    """A line in which a text was found."""
+    """A line that contains the search text."""
 
     file_id: str
     title: str = ""
@@ -77,20 +77,20 @@ class Match(_Wire):
 
 
 class Matches(_Wire):
-    """Lines in which a text was found."""
+    """Lines that contain the search text."""
 
     matches: list[Match] = Field(max_length=MAX_ROWS)
     truncated: bool = False
 
 
 class Refusal(_Wire):
-    """A part of a proposal that the person did not take."""
+    """A part of a proposal that the person refused."""
 
     text: str = Field(max_length=MAX_TEXT)
     reason: str = Field(default="", max_length=2_000)
 
 
-# What `Changed._whole` checks, for those who have the JSON Schema only.
+# The checks of `Changed._check_complete` as JSON Schema, for other clients.
 _NAMED = {"type": "string", "minLength": 1}
 _WHOLE: dict[str, Any] = {
     "allOf": [
@@ -110,10 +110,10 @@ _WHOLE: dict[str, Any] = {
 
 
 class Changed(_Wire):
-    """What became of a proposal.
+    """The outcome of a proposal.
 
-    `conflict` is what a device answers when the document is no longer the version that the proposal
-    was made for: it changes nothing and sends the present version and text.
+    `conflict` means that the document is no longer at the version that the proposal was made for:
+    nothing is changed, and the current version and text are returned.
     """
 
     model_config = ConfigDict(extra="ignore", json_schema_extra=_WHOLE)
@@ -121,26 +121,26 @@ class Changed(_Wire):
     file_id: str | None = None
     version: str | None = None
     text: str | None = Field(default=None, max_length=MAX_TEXT)
-    """What was really written (`partly`), or what is there now (`conflict`)."""
+    """The text written (`partly`), or the current text (`conflict`)."""
     start: int = Field(default=0, ge=0)
-    """Where in the document `text` stands: of a long one it is a part."""
+    """Position of `text`, which may be part of a long document."""
     total: int | None = Field(default=None, ge=0)
     reason: str = Field(default="", max_length=2_000)
     refused: list[Refusal] = Field(default=[], max_length=MAX_ROWS)
 
     @model_validator(mode="after")
-    def _whole(self) -> "Changed":
+    def _check_complete(self) -> "Changed":
         if self.status != "refused" and not (self.file_id and self.version):
-            message = f"{self.status} needs file_id and version"
+            message = f"status {self.status} requires file_id and version"
             raise ValueError(message)
         if self.status in ("partly", "conflict") and self.text is None:
-            message = f"{self.status} needs the text"
+            message = f"status {self.status} requires text"
             raise ValueError(message)
         return self
 
     @property
     def changed_nothing(self) -> bool:
-        """Whether the document is as it was."""
+        """Whether the document is unchanged."""
         return self.status in ("refused", "conflict")
 
 
@@ -161,7 +161,7 @@ class Disclosure(TypedDict):
 
 
 def disclosed(answer: Answered, *, call: str, tool: str) -> list[Disclosure]:
-    """The passages in an answer, as they are written down."""
+    """Disclosure records of the passages in an answer."""
     return [
         {
             "call": call,
@@ -178,7 +178,7 @@ def disclosed(answer: Answered, *, call: str, tool: str) -> list[Disclosure]:
 
 
 def versions_seen(answer: Answered) -> dict[str, str]:
-    """Document → the version whose text the agent has now seen, or written itself."""
+    """Document → version that the agent has now read or written."""
     if isinstance(answer, Changed):
         if answer.status == "refused" or not answer.file_id or not answer.version:
             return {}
@@ -186,8 +186,8 @@ def versions_seen(answer: Answered) -> dict[str, str]:
     return {file: version for file, version, _, _ in _passages(answer)}
 
 
-def in_words(answer: Answered) -> str:
-    """The answer as the model reads it."""
+def to_text(answer: Answered) -> str:
+    """Format an answer for the model."""
     if isinstance(answer, FoundFiles):
         rows = [_file(file) for file in answer.files]
         return _lines(rows, "No documents.", truncated=answer.truncated)
@@ -252,7 +252,7 @@ def _change(change: Changed) -> str:
 
 
 def _span(change: Changed) -> str:
-    """Where the text stands, if it is not all of the document."""
+    """Position of the text, if it is not the whole document."""
     if change.total is None or change.text is None or len(change.text) == change.total:
         return ""
     return f" at {change.start}-{change.start + len(change.text)} of {change.total}"

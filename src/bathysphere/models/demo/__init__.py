@@ -1,7 +1,8 @@
-"""`demo:tour`: a scripted tour that needs no key and no download, for the first minute.
+"""`demo:tour`: a scripted tour for new users that needs no key and no download.
 
-`words.py` holds what it says, `tour.py` decides what comes next, `tutor_words.py` and
-`tutor_tour.py` do so for the tutor, `past.py` reads the history, `model.py` is the chat model.
+`words.py` holds its texts, `tour.py` decides the next step, `tutor_*.py` and `team_*.py` do the
+same for the tutor and the workspace agent, `research.py` answers the research agent, `past.py`
+reads the history, and `model.py` is the chat model.
 """
 
 from typing import TYPE_CHECKING
@@ -16,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "BaseChatModel":
-    """Build the tour; it never fails, so `retries` has no use."""
+    """Build the tour; it never fails, so `retries` is ignored."""
     del retries
-    _need_tour(name)
+    _require_tour(name)
     from bathysphere.models.demo.model import DemoTourModel
 
     return DemoTourModel(pause_s=settings.demo_pause_s)
 
 
 async def check(name: ModelName, settings: ModelSettings, probe: Probe) -> ModelCheck:
-    """The tour can always be used."""
+    """Check the name; the tour is always usable."""
     del settings, probe
-    _need_tour(name)
+    _require_tour(name)
     return ModelCheck(name=str(name), usable=True, detail="a scripted tour, not an AI")
 
 
-def _need_tour(name: ModelName) -> None:
+def _require_tour(name: ModelName) -> None:
     if str(name) != DEMO_TOUR:
-        raise ModelUnavailable(f"there is no demo called {name.name}", hint=f"use {DEMO_TOUR}")
+        raise ModelUnavailable(f"Unknown demo: {name.name}", hint=f"use {DEMO_TOUR}")

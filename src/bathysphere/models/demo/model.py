@@ -1,6 +1,6 @@
 """The tour as a chat model: it streams word by word and calls the agent's real tools.
 
-Asked for JSON instead, as the nodes of `research` ask, it answers by the rules of `research.py`.
+For structured output, as the research agent requests it, it answers by the rules of `research.py`.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from bathysphere.models.demo import research, tour, tutor_tour
+from bathysphere.models.demo import research, team_tour, tour, tutor_tour
 from bathysphere.models.demo.past import TourTurn
 from bathysphere.models.names import DEMO_TOUR
 
-_WORDS = re.compile(r"\s*\S+\s*")
+_WORDS = re.compile(r"(?:(?<!\s)\s++)?\S++\s*+")
 
 
 class DemoTourModel(BaseChatModel):
-    """Walks a new user through an agent's tools; says plainly that it is not an AI."""
+    """Walks a new user through an agent's tools, and states plainly that it is not an AI."""
 
     pause_s: float = 0
     """Seconds between two streamed words."""
@@ -43,14 +43,14 @@ class DemoTourModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind tools; the tour only cares for their names, and is told by no one which to call."""
+        """Bind tools; the tour only uses their names and ignores `tool_choice`."""
         del tool_choice
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     def with_structured_output(
         self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
     ) -> Runnable[LanguageModelInput, Any]:
-        """Answer in JSON; the schema's title says what is asked for."""
+        """Answer in JSON; the schema's title selects the rule."""
         if kwargs.get("method") != "json_schema" or not (include_raw and isinstance(schema, dict)):
             return super().with_structured_output(schema, include_raw=include_raw, **kwargs)
         return self.bind(form=schema.get("title", ""))
@@ -97,7 +97,9 @@ def _next_turn(messages: list[BaseMessage], kwargs: dict[str, Any]) -> TourTurn:
     if "form" in kwargs:
         return TourTurn(text=research.answer(kwargs["form"], messages[-1].text))
     tools = _names(kwargs)
-    decide = tutor_tour.next_turn if tutor_tour.is_tutor(tools) else tour.next_turn
+    if tutor_tour.is_tutor(tools):
+        return tutor_tour.next_turn(messages, tools)
+    decide = team_tour.next_turn if team_tour.is_team(messages, tools) else tour.next_turn
     return decide(messages, tools)
 
 

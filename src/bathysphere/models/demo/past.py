@@ -1,4 +1,4 @@
-"""What a history says about a tour so far: its tool calls have ids that name its steps."""
+"""The progress of a tour, read from the history: the ids of its tool calls name its steps."""
 
 import re
 from collections.abc import Iterable, Sequence, Set
@@ -8,12 +8,12 @@ from typing import Any, Self
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 _ID = "tour_"
-_LONGEST_QUOTE = 200
+_MAX_QUOTE = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TourTurn:
-    """One answer of a tour: words, and at most one tool call."""
+    """One answer of a tour: a text and at most one tool call."""
 
     text: str
     step: str | None = None
@@ -22,13 +22,13 @@ class TourTurn:
 
     @property
     def call_id(self) -> str:
-        """The id of the tool call, which is how the tour knows its step later."""
+        """The id of the tool call, from which the tour later recognises the step."""
         return f"{_ID}{self.step}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Past:
-    """The steps of a tour that are behind, and what came of them."""
+    """The past steps of a tour and their results."""
 
     messages: Sequence[BaseMessage]
     tools: Set[str]
@@ -37,7 +37,7 @@ class Past:
 
     @classmethod
     def of(cls, messages: Sequence[BaseMessage], tools: Set[str]) -> Self:
-        """Read a history."""
+        """Read the steps from a history."""
         called = {
             (call["id"] or "").removeprefix(_ID)
             for message in messages
@@ -53,34 +53,34 @@ class Past:
 
     @staticmethod
     def id_of(step: str) -> str:
-        """The id of the tool call that takes a step."""
+        """Return the id of a step's tool call."""
         return f"{_ID}{step}"
 
     def open(self, step: str, tool: str) -> bool:
-        """Whether `step` is still to be taken and its tool is there."""
+        """Whether `step` was not taken yet and its tool is available."""
         return step not in self.called and tool in self.tools
 
     def done(self, step: str) -> bool:
-        """Whether `step` was taken and went through."""
+        """Whether `step` was taken and succeeded."""
         result = self.results.get(step)
         return result is not None and result.status != "error"
 
     def text_of(self, step: str) -> str:
-        """What came of a step that went through."""
+        """Return the result of a successful step, else an empty string."""
         return self.results[step].text if self.done(step) else ""
 
     def said(self, text: str) -> bool:
-        """Whether the tour said `text` before."""
+        """Whether `text` is in an earlier answer of the tour."""
         return any(isinstance(m, AIMessage) and text in m.text for m in self.messages)
 
 
 def quoted(text: str) -> str:
-    """A text on one line, not too long."""
+    """Return a text on one line, truncated."""
     line = re.sub(r"\s+", " ", text).strip()
-    return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
+    return line if len(line) <= _MAX_QUOTE else f"{line[:_MAX_QUOTE]}…"
 
 
 def todos(contents: Sequence[str], statuses: Iterable[str]) -> dict[str, Any]:
-    """The arguments of a call that writes a todo list."""
+    """Build the arguments of `write_todos`."""
     pairs = zip(contents, statuses, strict=True)
     return {"todos": [{"content": content, "status": status} for content, status in pairs]}

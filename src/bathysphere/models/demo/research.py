@@ -1,8 +1,8 @@
-"""The demo as a researcher: rules, not an AI, so that a first look needs no key and no download.
+"""The demo's research answers: rules, not an AI, so that a first look needs no key or download.
 
-Asked for JSON, it plans searches from the words of the question and reports the sentences of the
-sources that share most words with it, word for word. Where two sources say nearly the same with
-other numbers, it shows both. It reads what stands between `<question>` and `<source>` tags.
+It plans searches from the words of the question and reports, verbatim, the source sentences that
+share the most words with it. If two sources make nearly the same statement with different numbers,
+it reports a contradiction. It reads the `<question>` and `<source>` tags of the prompt.
 """
 
 import json
@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-_QUESTION = re.compile(r"<question>\n(.*?)\n</question>", re.DOTALL)
-_ADDRESSES = re.compile(r"<addresses>\n(.*?)\n</addresses>", re.DOTALL)
-_SOURCE = re.compile(r'<source id="([^"]+)"[^>]*>\n(.*?)\n</source>', re.DOTALL)
+from bathysphere.core.enclosed import enclosed, first_enclosed
+from bathysphere.evidence.numbers import name_same_length
+
 _RULE = re.compile(r'<rule id="([^"]+)"')
 _TOOL = re.compile(r"^(\w+): ", re.MULTILINE)
-_TOOLS = re.compile(r"<tools>\n(.*?)\n</tools>", re.DOTALL)
 _PARAGRAPH = re.compile(r"\n\s*\n")
-_SENTENCE = re.compile(r"[^.!?]*[^\s.!?](?:\.\d+[^.!?]*)*[.!?](?=\s|$)")
+_SENTENCE = re.compile(r"(?:\A|(?<=[!?])|(?<=\.)(?!\d))(?:[^.!?]++|\.(?=\d))++[.!?](?=\s|\Z)")
+"""Ends at a mark followed by a space; a decimal point does not end a sentence."""
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 _WORD = re.compile(r"[^\W_]{3,}")
-_DULL = frozenset(
+_STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         """the and are was were how what which who when where why does did has have had with from
@@ -28,7 +28,7 @@ _DULL = frozenset(
         many much any all not but than then them been being out per""",
     )
 )
-_SHORTEST, _LONGEST = 30, 400
+_MIN_LENGTH, _MAX_LENGTH = 30, 400
 _SHARED, _SAME = 0.5, 0.8
 _CLAIMS, _PER_SOURCE, _CONTRADICTIONS = 6, 2, 3
 
@@ -43,24 +43,24 @@ class Sentence(NamedTuple):
 
     @property
     def numbers(self) -> frozenset[str]:
-        """The figures in it."""
+        """The numbers in the sentence."""
         return frozenset(_NUMBER.findall(self.text))
 
 
 def answer(form: str, prompt: str) -> str:
-    """The JSON that the form of this name asks for."""
-    given = _RULES[form](prompt) if form in _RULES else {}
-    return json.dumps(given, ensure_ascii=False)
+    """Return the JSON for the form with this name."""
+    fields = _RULES[form](prompt) if form in _RULES else {}
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _plan(prompt: str) -> dict[str, Any]:
-    question = _found(_QUESTION, prompt)
+    question = _tagged("question", prompt)
     words = _topic(question)
-    addresses = _found(_ADDRESSES, prompt).split()
-    searches = [" ".join(words)]
+    addresses = _tagged("addresses", prompt).split()
+    searches = [" ".join(words) or question]
     if len(words) > 2:
         searches.append(" ".join(sorted(words, key=len)[-2:]))
-    tools = _TOOL.findall(_found(_TOOLS, prompt))
+    tools = _TOOL.findall(_tagged("tools", prompt))
     search = "search_corpus" if "search_corpus" in tools else "web_search"
     steps = [
         {"tool": search, "input": words, "rationale": why, "after": []}
@@ -77,8 +77,8 @@ def _plan(prompt: str) -> dict[str, Any]:
 
 
 _WHY = (
-    "Find sources that speak of all of it.",
-    "Look at it again with fewer words, for sources that differ.",
+    "Find sources that cover the whole question.",
+    "Search again with fewer words, for differing sources.",
 )
 
 
@@ -89,7 +89,7 @@ def _report(prompt: str) -> dict[str, Any]:
     claims: list[Sentence] = []
     for one in found:
         of_source = sum(known.source == one.source for known in claims)
-        is_new = all(_likeness(one, known) < _SAME for known in claims)
+        is_new = all(_similarity(one, known) < _SAME for known in claims)
         if of_source < _PER_SOURCE and is_new and len(claims) < _CLAIMS:
             claims.append(one)
     return {
@@ -99,17 +99,19 @@ def _report(prompt: str) -> dict[str, Any]:
 
 
 def _contradictions(sentences: list[Sentence]) -> Iterable[dict[str, Any]]:
-    told = 0
+    count = 0
     for at, one in enumerate(sentences):
         for other in sentences[at + 1 :]:
-            if told == _CONTRADICTIONS:
+            if count == _CONTRADICTIONS:
                 return
             if one.source == other.source or not (one.numbers and other.numbers):
                 continue
             if one.numbers <= other.numbers or other.numbers <= one.numbers:
                 continue
-            if _likeness(one, other) >= _SHARED:
-                told += 1
+            if name_same_length(one.text, other.text):
+                continue
+            if _similarity(one, other) >= _SHARED:
+                count += 1
                 about = " ".join(word for word in _topic(one.text) if word in other.words)
                 yield {"about": about[:200] or "a figure", "sides": [_quote(one), _quote(other)]}
 
@@ -123,28 +125,34 @@ def _quote(one: Sentence) -> dict[str, str]:
 
 
 def _sentences(prompt: str) -> Iterable[Sentence]:
-    wanted = frozenset(_topic(_found(_QUESTION, prompt)))
-    for source, text in _SOURCE.findall(prompt):
+    wanted = frozenset(_topic(_tagged("question", prompt)))
+    for source, text in _sources(prompt):
         for paragraph in _PARAGRAPH.split(text):
             for found in _SENTENCE.finditer(paragraph):
                 sentence = " ".join(found.group().split())
                 words = frozenset(_topic(sentence))
-                if _SHORTEST <= len(sentence) <= _LONGEST:
+                if _MIN_LENGTH <= len(sentence) <= _MAX_LENGTH:
                     yield Sentence(source, sentence, words, len(words & wanted))
 
 
-def _likeness(one: Sentence, other: Sentence) -> float:
+def _similarity(one: Sentence, other: Sentence) -> float:
     return len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))
 
 
 def _topic(text: str) -> list[str]:
     words = (word.lower() for word in _WORD.findall(text))
-    return list(dict.fromkeys(word for word in words if word not in _DULL))
+    return list(dict.fromkeys(word for word in words if word not in _STOP_WORDS))
 
 
-def _found(pattern: re.Pattern[str], prompt: str) -> str:
-    found = pattern.search(prompt)
-    return found.group(1).strip() if found else ""
+def _tagged(name: str, prompt: str) -> str:
+    return first_enclosed(prompt, f"<{name}>\n", f"\n</{name}>").strip()
+
+
+def _sources(prompt: str) -> Iterable[tuple[str, str]]:
+    """Yield the id and text of each source."""
+    for source in enclosed(prompt, '<source id="', "\n</source>"):
+        head, _, text = source.partition(">\n")
+        yield head.partition('"')[0], text
 
 
 _RULES: dict[str, Callable[[str], dict[str, Any]]] = {

@@ -1,7 +1,7 @@
-"""What the tour does next, decided from the messages alone.
+"""The next step of the tour, decided from the messages alone.
 
-The tour remembers nothing. Each of its tool calls has an id that names its step, so the history
-says which steps are behind; refused, failed and edited calls are just results it goes on from.
+The tour keeps no state. Each of its tool calls has an id that names its step, so the history shows
+which steps were taken; refused, failed and edited calls are results like any other.
 """
 
 from collections.abc import Callable, Sequence, Set
@@ -24,11 +24,11 @@ def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
     return TourTurn(text=past.opening + turn.text, step=turn.step, tool=turn.tool, args=turn.args)
 
 
-# ── what is behind ──
+# ── past steps ──
 
 
 class _Past(Past):
-    """What the history says about this tour."""
+    """The progress of this tour."""
 
     __slots__ = ()
 
@@ -39,12 +39,12 @@ class _Past(Past):
 
     @property
     def asked(self) -> bool:
-        """Whether the question was put, by the tool or in plain words."""
+        """Whether the question was asked, with the tool or in plain text."""
         return "ask" in self.called or self.said(words.ASKED)
 
     @property
     def answer(self) -> str:
-        """What the person answered."""
+        """The user's answer, or an empty string."""
         if "ask" in self.called:
             return quoted(self.results["ask"].text) if self.done("ask") else ""
         after = False
@@ -56,7 +56,7 @@ class _Past(Past):
 
     @property
     def opening(self) -> str:
-        """What to say first: the welcome, or a word on how the last step went."""
+        """The start of the next text: the welcome, or a comment on the last step."""
         if not any(isinstance(message, AIMessage) for message in self.messages):
             return words.WELCOME
         last = self.messages[-1]
@@ -68,7 +68,7 @@ class _Past(Past):
         return words.THANKS.format(answer=self.answer) if asked_last and self.answer else ""
 
 
-# ── the steps, in order: each gives its turn, or nothing when it is behind or not possible ──
+# ── the steps, in order: each returns its turn, or None if it was taken or is not possible ──
 
 
 def _plan(past: _Past) -> TourTurn | None:

@@ -1,7 +1,7 @@
-"""What the tour does next where the agent is a tutor: files, a map, a question, a change.
+"""The next step of the tutor's tour: files, an argument map, a question, a change.
 
-Like the other tour it remembers nothing: the ids of its tool calls say which steps are behind, and
-refused or failed calls are just results that it goes on from.
+Like the other tour it keeps no state: the ids of its tool calls show which steps were taken, and
+refused or failed calls are results like any other.
 """
 
 import re
@@ -13,21 +13,21 @@ from bathysphere.models.demo import tutor_words as words
 from bathysphere.models.demo.past import Past, TourTurn, quoted, todos
 
 PICKS = "Picked"
-"""The schema by which a tutor asks for a move alone."""
+"""The schema with which the tutor requests only a move."""
 TUTOR = "propose_node"
 """The tool that only a tutor has."""
 
-_LONGEST_CLAIM = 300
-_SHORTEST_QUOTE = 8
+_MAX_CLAIM = 300
+_MIN_QUOTE = 8
 
 
 def is_tutor(tools: Set[str]) -> bool:
-    """Whether these are the tools of a tutor, or its request for a move."""
+    """Whether these are the tools of the tutor, or its request for a move."""
     return TUTOR in tools or PICKS in tools
 
 
 def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
-    """Decide the next turn of a talk with a tutor."""
+    """Decide the next turn of a conversation with the tutor."""
     if PICKS in tools:
         first = "Tutor: " not in messages[-1].text
         move, why = words.FIRST_MOVE if first else words.NEXT_MOVE
@@ -95,7 +95,7 @@ def _quote(past: Past) -> TourTurn | None:
         return None
     args = {"text": words.EVIDENCE, "file_id": _document(past), "quote": line}
     return TourTurn(
-        text=words.QUOTE, step="quote", tool="propose_quote", args=args | _bond(past, "target")
+        text=words.QUOTE, step="quote", tool="propose_quote", args=args | _link(past, "target")
     )
 
 
@@ -112,7 +112,7 @@ def _premise(past: Past) -> TourTurn | None:
     said = _shortened(past.results["ask"].text)
     args = {"kind": "premise", "text": said, "said": said, "relation": "supports"}
     return TourTurn(
-        text=words.PREMISE, step="premise", tool=TUTOR, args=args | _bond(past, "target")
+        text=words.PREMISE, step="premise", tool=TUTOR, args=args | _link(past, "target")
     )
 
 
@@ -175,33 +175,33 @@ def _seen(past: Past, step: str, what: str) -> str:
     return (words.FAILED if step in past.called else words.MISSING).format(what=what)
 
 
-# ── what the results say ──
+# ── reading results ──
 
 
 def _document(past: Past) -> str:
-    """The id of the first document that was listed."""
+    """Return the id of the first document listed."""
     first = past.text_of("list").partition("\n")[0]
-    found = re.match(r"(.+?): .+ \(.+ characters\)$", first)
-    return found[1] if found else ""
+    name, _, about = first.partition(": ")
+    return name if about.endswith(" characters)") and " (" in about else ""
 
 
 def _quotable(past: Past) -> str:
-    """A line of the document that was read, long enough to be quoted."""
+    """Return a line of the document that is long enough to quote."""
     lines = past.text_of("read").splitlines()[1:]
-    long = (line.strip() for line in lines if len(line.strip()) >= _SHORTEST_QUOTE)
-    return next((line[:_LONGEST_CLAIM] for line in long), "")
+    long = (line.strip() for line in lines if len(line.strip()) >= _MIN_QUOTE)
+    return next((line[:_MAX_CLAIM] for line in long), "")
 
 
 def _node(past: Past, step: str) -> str:
-    """The node that a step put on the map."""
+    """Return the id of the node that a step added to the map."""
     return past.text_of(step).partition(" ")[0]
 
 
-def _bond(past: Past, name: str) -> dict[str, str]:
+def _link(past: Past, name: str) -> dict[str, str]:
     claim = _node(past, "claim")
     return {name: claim} if claim else {}
 
 
 def _shortened(text: str) -> str:
-    """Words of the person's, as they stand there, not too many."""
-    return text.strip()[:_LONGEST_CLAIM].strip()
+    """Return the user's words unchanged but truncated."""
+    return text.strip()[:_MAX_CLAIM].strip()

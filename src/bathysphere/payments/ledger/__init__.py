@@ -1,13 +1,13 @@
-"""The ledger: what was deposited, spent and given back, in PostgreSQL and nowhere else.
+"""The ledger: deposits, charges and refunds, in PostgreSQL only.
 
-| module | what it does |
+| module | contents |
 |---|---|
-| `records` | the nouns: sessions, deposits, swaps, refunds, and what settlement hands in |
+| `records` | data types: sessions, deposits, swaps, refunds, and settlement's inputs |
 | `accounts` | `Accounts`: open a session, deposit, charge, complete, void, close |
-| `settling` | `Settling`: freeze a closing session, lease its swaps, write down how they end |
-| `refunds` | `Refunds`: what goes back, delivered and claimed |
+| `settling` | `Settling`: freeze a closing session, lease its swaps, record how they end |
+| `refunds` | `Refunds`: delivery and claiming of refunds |
 | `audit` | the invariants, checked in one query |
-| `sealing` | what is a secret in the database is encrypted |
+| `sealing` | encryption of secrets in the database |
 
-Every method is one transaction. Nothing here speaks to a mint or knows what a token looks like.
+Every method is one transaction. Nothing here contacts a mint or knows the token format.
 """

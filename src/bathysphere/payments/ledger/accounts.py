@@ -1,7 +1,7 @@
-"""Accounts: sessions, deposits and charges, as those who pay and those who charge see them.
+"""Accounts: payment sessions, deposits and charges.
 
-A charge, its completion and its voiding are database functions: one round trip each, under the lock
-of the session's row. They are idempotent by key, so whoever does not hear the answer asks again.
+Charging, completing and voiding are database functions: one round trip each, under a lock on the
+session's row. They are idempotent by key, so a caller that misses the response calls again.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from typing import Any, Literal
 from psycopg.errors import UniqueViolation
 
 from bathysphere.core.clock import Clock
+from bathysphere.core.identity import Owner
 from bathysphere.core.ids import new_id
 from bathysphere.payments.ledger.errors import (
     NoPaymentSession,
@@ -22,7 +23,6 @@ from bathysphere.payments.ledger.records import (
     Connection,
     Deposited,
     NewSession,
-    Payer,
     Pool,
     Session,
 )
@@ -33,7 +33,7 @@ Outcome = Literal["charged", "done", "completed", "voided", "insufficient", "exp
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Posted:
-    """What a charge or its completion came to, and what the account has after it."""
+    """The outcome of a charge or its completion, and the account's totals after it."""
 
     outcome: Outcome
     balance: int
@@ -60,10 +60,10 @@ class Accounts:
     # ── sessions ──
 
     async def open(self, new: NewSession) -> Session:
-        """Open a session, or give the open one of the same payer and key.
+        """Open a session, or return the open one of the same payer and key.
 
         Raises:
-            PaymentSessionTaken: The thread's open session is another payer's or has another key.
+            PaymentSessionTaken: The thread's open session has a different payer or key.
         """
         values = {
             "session": new.session_id,
@@ -83,19 +83,19 @@ class Accounts:
                     try:
                         row = await _one(connection, _OPEN, values)
                     except UniqueViolation:
-                        continue  # somebody else opened it between the two statements
+                        continue  # another caller opened it between the two statements
             if row is not None:
                 session = Session.from_row(row)
                 if session.payer != new.payer or session.refund_pubkey != new.refund_pubkey:
                     raise PaymentSessionTaken(
-                        f"thread {new.thread_id} has an open session with another key",
-                        hint="close it first; what comes after goes to a new one",
+                        f"Thread {new.thread_id} has an open session with a different key",
+                        hint="close it first; later deposits go to a new one",
                     )
                 return session
-        raise PaymentSessionTaken(f"thread {new.thread_id} is being opened by others")
+        raise PaymentSessionTaken(f"Another caller is opening a session on thread {new.thread_id}")
 
-    async def current(self, thread_id: str, *, payer: Payer) -> Session | None:
-        """The thread's newest session, if it is this payer's."""
+    async def current(self, thread_id: str, *, payer: Owner) -> Session | None:
+        """Return the payer's newest session on the thread, if any."""
         async with self._pool.connection() as connection:
             row = await _one(
                 connection,
@@ -106,18 +106,18 @@ class Accounts:
         return Session.from_row(row) if row is not None else None
 
     def is_expired(self, session: Session) -> bool:
-        """Whether an open session is too near its first locktime to charge."""
+        """Whether an open session is too close to its first locktime to be charged."""
         return (
             session.status == "open"
             and session.expires_at is not None
             and session.expires_at <= self._clock.now()
         )
 
-    async def begin_close(self, thread_id: str, *, payer: Payer) -> Session:
-        """Let nothing more in; what is under way may still end.
+    async def begin_close(self, thread_id: str, *, payer: Owner) -> Session:
+        """Refuse new deposits and charges; charges in progress may still complete.
 
         Raises:
-            NoPaymentSession: There is no session of this payer.
+            NoPaymentSession: The payer has no session on this thread.
         """
         async with self._pool.connection() as connection:
             row = await _one(
@@ -131,11 +131,11 @@ class Accounts:
             return Session.from_row(row)
         session = await self.current(thread_id, payer=payer)
         if session is None:
-            raise _none(thread_id)
+            raise _no_session(thread_id)
         return session
 
     async def close_overdue(self, *, idle: timedelta) -> list[str]:
-        """Begin to close sessions that near a locktime or that nobody uses; return their ids."""
+        """Begin to close sessions that are idle or near a locktime; return their ids."""
         now = self._clock.now()
         async with self._pool.connection() as connection:
             cursor = await connection.execute(
@@ -146,24 +146,24 @@ class Accounts:
             )
             return [row["session_id"] for row in await cursor.fetchall()]
 
-    # ── money in ──
+    # ── deposits ──
 
-    async def deposit(self, thread_id: str, token: Checked, *, payer: Payer) -> Deposited:
-        """Credit a checked token, once; the same token again in its own session credits nothing.
+    async def deposit(self, thread_id: str, token: Checked, *, payer: Owner) -> Deposited:
+        """Credit a checked token once; depositing it again in the same session credits nothing.
 
         Raises:
-            NoPaymentSession: The thread has no open session of this payer.
-            TokenAlreadyUsed: Proofs of it are in another deposit, or only some of them are here.
+            NoPaymentSession: The payer has no open session on this thread.
+            TokenAlreadyUsed: Some of its proofs are in a different deposit.
         """
         async with self._pool.connection() as connection:
             try:
                 async with connection.transaction():
                     return await self._deposit(connection, thread_id, token, payer)
-            except UniqueViolation as error:  # the other session's transaction was first
-                raise _used() from error
+            except UniqueViolation as error:  # another session's transaction was first
+                raise _already_used() from error
 
     async def _deposit(
-        self, connection: Connection, thread_id: str, token: Checked, payer: Payer
+        self, connection: Connection, thread_id: str, token: Checked, payer: Owner
     ) -> Deposited:
         ys = [proof.y for proof in token.proofs]
         rows = await _all(connection, _LOCK_SESSIONS, (thread_id, payer.tenant, payer.user))
@@ -174,11 +174,11 @@ class Accounts:
             homes = {(row["deposit_id"], row["session_id"]) for row in known}
             (_, home), *others = homes
             if others or len(known) < len(ys) or home not in mine:
-                raise _used()
+                raise _already_used()
             return Deposited(0, False, mine[home])
         opened = next((session for session in sessions if session.status == "open"), None)
         if opened is None:
-            raise _none(thread_id)
+            raise _no_session(thread_id)
         return await self._credit(connection, opened, token)
 
     async def _credit(self, connection: Connection, session: Session, token: Checked) -> Deposited:
@@ -217,25 +217,25 @@ class Accounts:
                    token.fee, now)  # fmt: skip
         return Deposited(token.credited, True, Session.from_row(row or {}))
 
-    # ── money out ──
+    # ── charges ──
 
     async def charge(
-        self, thread_id: str, key: str, amount: int, *, payer: Payer, holder: str = ""
+        self, thread_id: str, key: str, amount: int, *, payer: Owner, holder: str = ""
     ) -> Posted:
-        """Charge a call, once for its key; `done` carries the answer of the first time.
+        """Charge a call, once per key; `done` carries the stored answer of the first time.
 
-        `holder` is the run that makes it: a call that was kept is charged again for another run.
+        `holder` is the run making the call: a `kept` charge is charged again for another run.
         """
         values = (thread_id, payer.tenant, payer.user, key, amount, holder, self._clock.now())
         return await self._post("SELECT * FROM payments.charge(%s, %s, %s, %s, %s, %s, %s)", values)
 
     async def complete(self, thread_id: str, key: str, amount: int, memo: bytes) -> Posted:
-        """Keep the answer, and of the charge at most `amount`; `voided`: charge again."""
+        """Store the answer and reduce the charge to at most `amount`; if `voided`, charge again."""
         values = (thread_id, key, amount, memo, self._clock.now())
         return await self._post("SELECT * FROM payments.complete(%s, %s, %s, %s, %s)", values)
 
     async def void(self, thread_id: str, key: str) -> bool:
-        """Give a charge back whose call failed; False when it is not one that can be given back."""
+        """Refund the charge of a failed call; False if it cannot be refunded."""
         async with self._pool.connection() as connection:
             row = await _one(
                 connection,
@@ -245,10 +245,19 @@ class Accounts:
         return bool(row and row["voided"])
 
     async def keep(self, thread_id: str, key: str) -> None:
-        """A call was cancelled while the model answered: the charge stands, run again or not."""
+        """Keep the charge of a call that was cancelled while the model was answering."""
         async with self._pool.connection() as connection:
             await connection.execute(
                 "UPDATE payments.charges SET status = 'kept'"
+                " WHERE thread_id = %s AND key = %s AND status = 'captured'",
+                (thread_id, key),
+            )
+
+    async def mark_streamed(self, thread_id: str, key: str) -> None:
+        """Record that a call was cut off while streaming, so that a close does not refund it."""
+        async with self._pool.connection() as connection:
+            await connection.execute(
+                "UPDATE payments.charges SET streamed = true"
                 " WHERE thread_id = %s AND key = %s AND status = 'captured'",
                 (thread_id, key),
             )
@@ -275,7 +284,7 @@ async def post(
     amount: int,
     now: datetime,
 ) -> None:
-    """Write a line of the journal; nothing moved is no line."""
+    """Write a journal entry, unless the amount is 0."""
     if amount:
         await connection.execute(
             "INSERT INTO payments.entries (session_id, kind, ref, debit, credit, amount, made_at)"
@@ -292,14 +301,14 @@ async def _all(connection: Connection, statement: str, values: Any) -> list[dict
     return await (await connection.execute(statement.encode(), values)).fetchall()
 
 
-def _none(thread_id: str) -> NoPaymentSession:
+def _no_session(thread_id: str) -> NoPaymentSession:
     return NoPaymentSession(
-        f"thread {thread_id} has no open payment session", hint="open one with your refund key"
+        f"Thread {thread_id} has no open payment session", hint="open one with your refund key"
     )
 
 
-def _used() -> TokenAlreadyUsed:
-    return TokenAlreadyUsed("this token was used before", hint="send one that is fresh")
+def _already_used() -> TokenAlreadyUsed:
+    return TokenAlreadyUsed("This token was already deposited", hint="send a new token")
 
 
 _OPEN_OF_THREAD = "SELECT * FROM payments.sessions WHERE thread_id = %(thread)s AND status = 'open'"

@@ -1,7 +1,7 @@
-"""The audit: every invariant of the ledger, in one query and so at one moment.
+"""The audit: every invariant of the ledger, checked in one query and so on one snapshot.
 
-What a constraint can hold, a constraint holds. The rest is here: that the journal, the accounts,
-the deposits, the charges, the swaps and what they gave tell the same story.
+Database constraints enforce what they can. The rest is checked here: that the journal, accounts,
+deposits, charges, swaps and their results are consistent.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bathysphere.payments.ledger.records import Pool
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that does not hold, of what, and by how much."""
+    """A violated rule, its subject, and the difference."""
 
     rule: str
     subject: str
@@ -22,7 +22,7 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
-    """What the ledger holds, and what is wrong with it."""
+    """Totals of the ledger, and its violations."""
 
     deposited: int
     spent: int
@@ -32,17 +32,21 @@ class Audit:
     vault: int
     lost: int
     stuck: int
-    """Worth of deposits whose swap is stuck: not lost, not settled, needs a person."""
+    """Value of deposits whose swap is stuck: neither lost nor settled; needs attention."""
+    withdrawn: int
+    """Total withdrawn from the vault by the operator."""
+    shortfall: int
+    """Cost of model calls beyond their charges; the operator bears it."""
     violations: tuple[Violation, ...]
 
     @property
     def imbalance(self) -> int:
-        """How far all rules together are from holding; 0 is the only good number."""
+        """The sum of all differences; 0 unless something is wrong."""
         return sum(abs(one.difference) for one in self.violations)
 
 
 async def audit(pool: Pool) -> Audit:
-    """Check everything; of what is wrong, the first hundred."""
+    """Check all invariants; report at most 100 violations."""
     async with pool.connection() as connection:
         row: dict[str, Any] = await (await connection.execute(_AUDIT)).fetchone() or {}
     wrong = tuple(
@@ -54,9 +58,10 @@ async def audit(pool: Pool) -> Audit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StuckSwap:
-    """A swap that the mint neither does nor refuses."""
+    """A swap that the mint neither performs nor refuses, or a session that cannot be frozen."""
 
     swap_id: str
+    """The id of the swap, or of the session if it has none yet."""
     sats: int
     tries: int
     since: datetime
@@ -64,7 +69,7 @@ class StuckSwap:
 
 
 async def stuck(pool: Pool) -> list[StuckSwap]:
-    """What a person has to look at, oldest first."""
+    """List swaps and sessions that need an operator's attention, oldest first."""
     async with pool.connection() as connection:
         rows = await (await connection.execute(_STUCK)).fetchall()
     return [StuckSwap(**row) for row in rows]
@@ -73,10 +78,14 @@ async def stuck(pool: Pool) -> list[StuckSwap]:
 _STUCK = b"""
 SELECT swap_id, earn + refund + fee AS sats, tries, coalesce(pending_at, made_at) AS since,
        coalesce(last_error, '') AS why
-  FROM payments.swaps WHERE status = 'stuck' ORDER BY since
+  FROM payments.swaps WHERE status = 'stuck'
+UNION ALL
+SELECT session_id, credited, 0, closing_at, freeze_error
+  FROM payments.sessions WHERE freeze_error IS NOT NULL
+ ORDER BY since
 """
-# Each part gives rows (rule, subject, difference) for what is not as it should be. Amounts that the
-# journal moved are `into - out of` an account, by side.
+# Each part yields rows (rule, subject, difference) for a violated rule. Amounts from the journal
+# are debits minus credits of an account.
 _AUDIT = b"""
 WITH journal AS (
     SELECT session_id, account, sum(amount) AS amount FROM (
@@ -91,6 +100,9 @@ WITH journal AS (
       FROM payments.deposits deposit
 ), live AS (
     SELECT * FROM payments.swaps WHERE status <> 'superseded'
+), vault AS (
+    SELECT vault.*, taken.y IS NOT NULL AS is_withdrawn, taken.withdrawal_id
+      FROM payments.vault vault LEFT JOIN payments.withdrawn taken USING (y)
 ), expected (account, amount) AS (
     SELECT 'mint', coalesce(sum(face) FILTER (WHERE is_held), 0) FROM deposits
     UNION ALL SELECT 'balance', -coalesce(sum(balance), 0) FROM payments.sessions
@@ -98,7 +110,10 @@ WITH journal AS (
     UNION ALL SELECT 'due', -coalesce(sum(credited - consumed), 0) FROM deposits
                WHERE status = 'settling'
     UNION ALL SELECT 'fees', -coalesce(sum(fee) FILTER (WHERE is_held), 0) FROM deposits
-    UNION ALL SELECT 'vault', coalesce(sum(amount), 0) FROM payments.vault
+    UNION ALL SELECT 'vault', coalesce(sum(amount) FILTER (WHERE NOT is_withdrawn), 0) FROM vault
+    UNION ALL SELECT 'withdrawn', coalesce(sum(amount) FILTER (WHERE is_withdrawn), 0) FROM vault
+    UNION ALL SELECT 'shortfall', coalesce(sum(shortfall), 0) FROM payments.charges
+    UNION ALL SELECT 'forgone', -coalesce(sum(shortfall), 0) FROM payments.charges
     UNION ALL SELECT 'lost', coalesce(sum(earn), 0) FROM live WHERE status = 'lost'
 ), wrong AS (
     SELECT 'I1 the journal and a session agree on its balance' AS rule,
@@ -124,12 +139,18 @@ WITH journal AS (
            (SELECT coalesce(sum(spent + refunded + balance), 0) AS held
               FROM payments.sessions) s
     UNION ALL
-    SELECT 'I6 charges are what a session spent', session_id,
+    SELECT 'I6 a session spent the sum of its charges', session_id,
            s.spent - coalesce((SELECT sum(amount) FROM payments.charges c
                                 WHERE c.session_id = s.session_id AND c.status <> 'voided'), 0)
       FROM payments.sessions s
     UNION ALL
-    SELECT 'I6 a frozen session has no charge under way', session_id, count(*)
+    SELECT 'I6 the journal has the shortfall of every charge', s.session_id,
+           coalesce(j.amount, 0) - (SELECT coalesce(sum(shortfall), 0) FROM payments.charges c
+                                     WHERE c.session_id = s.session_id)
+      FROM payments.sessions s
+      LEFT JOIN journal j ON j.session_id = s.session_id AND j.account = 'shortfall'
+    UNION ALL
+    SELECT 'I6 a frozen session has no charge in progress', session_id, count(*)
       FROM payments.charges JOIN payments.sessions s USING (session_id)
      WHERE charges.status = 'captured' AND s.frozen_at IS NOT NULL GROUP BY session_id
     UNION ALL
@@ -138,29 +159,29 @@ WITH journal AS (
                                   WHERE v.swap_id = live.swap_id), 0)
       FROM live WHERE status = 'done'
     UNION ALL
-    SELECT 'I7 a refund is what a swap refunds', swap_id,
+    SELECT 'I7 a refund equals the refund of its swap', swap_id,
            live.refund - coalesce((SELECT amount FROM payments.refunds r
                                     WHERE r.swap_id = live.swap_id), 0)
       FROM live WHERE status = 'done'
     UNION ALL
-    SELECT 'I7 nothing comes of a swap that is not done', swap_id, 1
+    SELECT 'I7 an unfinished swap has no results', swap_id, 1
       FROM payments.swaps s
      WHERE status <> 'done' AND (
            EXISTS (SELECT FROM payments.vault v WHERE v.swap_id = s.swap_id)
         OR EXISTS (SELECT FROM payments.refunds r WHERE r.swap_id = s.swap_id))
     UNION ALL
-    SELECT 'I8 a deposit that settles has its swap, and the swap its worth', deposit_id,
+    SELECT 'I8 a settling deposit has a swap of the same value', deposit_id,
            d.face - coalesce(live.earn + live.refund + live.fee, 0)
       FROM deposits d LEFT JOIN live USING (deposit_id) WHERE d.status <> 'accepted'
     UNION ALL
-    SELECT 'I8 what a deposit gave is what was consumed of it', deposit_id, d.consumed - live.earn
+    SELECT 'I8 a swap earns what was consumed of its deposit', deposit_id, d.consumed - live.earn
       FROM deposits d JOIN live USING (deposit_id)
     UNION ALL
-    SELECT 'I9 a frozen session has given all its deposits on', session_id, count(*)
+    SELECT 'I9 all deposits of a frozen session are settling or settled', session_id, count(*)
       FROM deposits d JOIN payments.sessions s USING (session_id)
      WHERE d.status = 'accepted' AND s.frozen_at IS NOT NULL GROUP BY session_id
     UNION ALL
-    SELECT 'I9 a frozen session spent what its deposits say', session_id,
+    SELECT 'I9 a frozen session spent what was consumed of its deposits', session_id,
            s.spent - coalesce((SELECT sum(consumed) FROM deposits d
                                 WHERE d.session_id = s.session_id), 0)
       FROM payments.sessions s WHERE s.frozen_at IS NOT NULL
@@ -168,13 +189,25 @@ WITH journal AS (
     SELECT 'I9 a closed session has nothing at the mint', session_id, count(*)
       FROM deposits d JOIN payments.sessions s USING (session_id)
      WHERE d.is_held AND s.status = 'closed' GROUP BY session_id
+    UNION ALL
+    SELECT 'I10 a withdrawal is worth the proofs that it took', withdrawal_id,
+           w.amount - coalesce((SELECT sum(amount) FROM vault v
+                                 WHERE v.withdrawal_id = w.withdrawal_id), 0)
+      FROM payments.withdrawals w
+    UNION ALL
+    SELECT 'I10 the journal has every withdrawal', withdrawal_id,
+           w.amount - coalesce((SELECT sum(amount) FROM payments.entries e
+                                 WHERE e.kind = 'withdraw' AND e.ref = w.withdrawal_id), 0)
+      FROM payments.withdrawals w
 )
 SELECT (SELECT coalesce(sum(face), 0) FROM deposits) AS deposited,
        (SELECT coalesce(sum(spent), 0) FROM payments.sessions) AS spent,
        (SELECT coalesce(sum(refunded), 0) FROM payments.sessions) AS refunded,
        (SELECT coalesce(sum(balance), 0) FROM payments.sessions) AS held,
        (SELECT coalesce(sum(fee), 0) FROM deposits) AS fees,
-       (SELECT coalesce(sum(amount), 0) FROM payments.vault) AS vault,
+       (SELECT coalesce(sum(amount) FILTER (WHERE NOT is_withdrawn), 0) FROM vault) AS vault,
+       (SELECT coalesce(sum(amount) FILTER (WHERE is_withdrawn), 0) FROM vault) AS withdrawn,
+       (SELECT coalesce(sum(shortfall), 0) FROM payments.charges) AS shortfall,
        (SELECT coalesce(sum(earn), 0) FROM live WHERE status = 'lost') AS lost,
        (SELECT coalesce(sum(earn + refund + fee), 0) FROM live WHERE status = 'stuck') AS stuck,
        coalesce((SELECT json_agg(w) FROM (SELECT * FROM wrong WHERE difference <> 0

@@ -1,4 +1,4 @@
-"""The ledger's nouns, and what the code that knows tokens and mints hands in and is given."""
+"""Data types of the ledger, shared with the code that handles tokens and mints."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 from psycopg_pool import AsyncConnectionPool
 
+from bathysphere.core.identity import Owner
+
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
 
@@ -17,21 +19,13 @@ RefundStatus = Literal["ready", "delivered", "claimed"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Payer:
-    """Whose money it is: the identity that the server found, never one that a client named."""
-
-    tenant: str
-    user: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Session:
-    """An account of one thread, from its opening to its last refund."""
+    """A payment account of one thread, from opening to the last refund."""
 
     session_id: str
     thread_id: str
     epoch: int
-    payer: Payer
+    payer: Owner
     mint_url: str
     unit: str
     session_pubkey: str
@@ -46,9 +40,9 @@ class Session:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of `payments.sessions`."""
+        """Build from a row of `payments.sessions`."""
         return cls(
-            payer=Payer(tenant=row["tenant"], user=row["owner"]),
+            payer=Owner(tenant=row["tenant"], user=row["owner"]),
             is_frozen=row["frozen_at"] is not None,
             **{name: row[name] for name in _SESSION},
         )
@@ -73,11 +67,11 @@ _SESSION = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewSession:
-    """What a session is opened with; the pubkeys are compressed points in hex."""
+    """Parameters of a new session; the public keys are compressed points in hex."""
 
     session_id: str
     thread_id: str
-    payer: Payer
+    payer: Owner
     mint_url: str
     unit: str
     session_pubkey: str
@@ -86,7 +80,7 @@ class NewSession:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof as the ledger keeps it: its name at the mint, its worth, and the rest as bytes."""
+    """A stored proof: its `Y` at the mint, its amount, and the serialized proof."""
 
     y: str
     amount: int
@@ -95,7 +89,7 @@ class Proof:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checked:
-    """A token that was found good for a session: `face = fee + credited`."""
+    """A token accepted for a session: `face = fee + credited`."""
 
     face: int
     fee: int
@@ -104,13 +98,13 @@ class Checked:
 
     @property
     def credited(self) -> int:
-        """What can be spent of it."""
+        """The spendable amount."""
         return self.face - self.fee
 
 
 @dataclass(frozen=True, slots=True)
 class Deposited:
-    """What a deposit did; `credited` is 0 when the token was already in this session."""
+    """The result of a deposit; `credited` is 0 if the token was already in this session."""
 
     credited: int
     is_new: bool
@@ -119,7 +113,7 @@ class Deposited:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToSettle:
-    """A deposit whose session is frozen: what it is worth, and to whom."""
+    """A deposit of a frozen session, divided into earnings, refund and fee."""
 
     swap_id: str
     attempt: int
@@ -134,14 +128,14 @@ class ToSettle:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A swap that may be posted: its body, and what is needed to read the answer."""
+    """A swap ready to post: its body, and the outputs needed to read the response."""
 
     body: bytes
     outputs: bytes
 
 
 Prepare = Callable[[ToSettle], Prepared]
-"""Makes a swap of a deposit; called inside the transaction that writes it down, so no network."""
+"""Prepares the swap of a deposit; called inside a transaction, so it must not use the network."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,7 +161,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class RefundToken:
-    """A refund as it is handed out."""
+    """A refund as a token, with the `Y` of its proofs."""
 
     token: str
     ys: tuple[str, ...]
@@ -175,7 +169,7 @@ class RefundToken:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refund:
-    """What goes back to a person, locked to their key."""
+    """A refund, locked to the payer's key."""
 
     refund_id: str
     session_id: str
@@ -186,6 +180,6 @@ class Refund:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of `payments.refunds`."""
+        """Build from a row of `payments.refunds`."""
         names = ("refund_id", "session_id", "amount", "token", "status")
         return cls(ys=tuple(row["ys"]), **{name: row[name] for name in names})

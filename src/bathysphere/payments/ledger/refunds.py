@@ -1,9 +1,10 @@
-"""Refunds: what goes back, handed out as often as it is asked for, until the mint has seen it."""
+"""Refunds: delivered as often as requested, until the mint reports them as spent."""
 
 from collections.abc import Sequence
 
 from bathysphere.core.clock import Clock
-from bathysphere.payments.ledger.records import Payer, Pool, Refund
+from bathysphere.core.identity import Owner
+from bathysphere.payments.ledger.records import Pool, Refund
 
 
 class Refunds:
@@ -13,8 +14,8 @@ class Refunds:
         self._pool = pool
         self._clock = clock
 
-    async def deliver(self, thread_id: str, *, payer: Payer) -> list[Refund]:
-        """Mark as delivered and return every refund of the payer on the thread, oldest first."""
+    async def deliver(self, thread_id: str, *, payer: Owner) -> list[Refund]:
+        """Return the payer's refunds on the thread, oldest first, and mark them as delivered."""
         values = {
             "thread": thread_id,
             "tenant": payer.tenant,
@@ -26,7 +27,7 @@ class Refunds:
         return [Refund.from_row(row) for row in rows]
 
     async def unclaimed(self, *, limit: int = 100) -> list[Refund]:
-        """Refunds that nobody is known to have taken, those asked about longest ago first."""
+        """List refunds not known to be claimed, least recently checked first."""
         async with self._pool.connection() as connection:
             cursor = await connection.execute(
                 "UPDATE payments.refunds SET asked_at = %s WHERE refund_id IN"
@@ -37,7 +38,7 @@ class Refunds:
             return [Refund.from_row(row) for row in await cursor.fetchall()]
 
     async def claimed(self, refund_ids: Sequence[str]) -> None:
-        """The mint says that these are spent."""
+        """Record refunds that the mint reports as spent."""
         async with self._pool.connection() as connection:
             await connection.execute(
                 "UPDATE payments.refunds SET status = 'claimed', claimed_at = %s"
@@ -52,7 +53,7 @@ WITH mine AS (
       JOIN payments.sessions session USING (session_id)
      WHERE session.thread_id = %(thread)s AND session.tenant = %(tenant)s
        AND session.owner = %(owner)s
-), told AS (
+), delivered AS (
     UPDATE payments.refunds SET status = 'delivered', delivered_at = %(now)s
      WHERE refund_id IN (SELECT refund_id FROM mine) AND status = 'ready'
 )

@@ -1,6 +1,6 @@
-"""Secrets at rest: AES-256-GCM under a key made from the operator's payments secret.
+"""Encryption at rest: AES-256-GCM under a key derived from the operator's payments secret.
 
-Each value is bound to its place (table and row), so that a value moved to another row is refused.
+Each value is bound to its location (table and row), so a value moved to another row is rejected.
 """
 
 import hashlib
@@ -18,21 +18,21 @@ _LABEL = b"bathysphere payments at rest 1"
 
 
 class Sealer:
-    """Seals and opens what the database may only keep encrypted."""
+    """Encrypts and decrypts secrets stored in the database."""
 
     def __init__(self, secret: bytes) -> None:
         self._cipher = AESGCM(hmac.new(secret, _LABEL, hashlib.sha256).digest())
 
     def seal(self, place: str, plain: bytes) -> bytes:
-        """Encrypt a value for its place."""
+        """Encrypt a value for its location."""
         nonce = secrets.token_bytes(_NONCE)
         return _VERSION + nonce + self._cipher.encrypt(nonce, plain, place.encode())
 
     def open(self, place: str, sealed: bytes) -> bytes:
-        """Decrypt a value of this place.
+        """Decrypt a value stored at this location.
 
         Raises:
-            Unsealable: It was sealed under another secret, for another place, or changed.
+            Unsealable: It was encrypted with another secret or for another location, or modified.
         """
         nonce, rest = sealed[1 : 1 + _NONCE], sealed[1 + _NONCE :]
         try:
@@ -41,6 +41,6 @@ class Sealer:
             return self._cipher.decrypt(nonce, rest, place.encode())
         except InvalidTag as error:
             raise Unsealable(
-                f"{place} cannot be decrypted",
-                hint="BATHYSPHERE_PAYMENTS_SECRET must be the one the database was written with",
+                f"Cannot decrypt {place}",
+                hint="set BATHYSPHERE_PAYMENTS_SECRET to the value the database was written with",
             ) from error

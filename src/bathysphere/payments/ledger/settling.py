@@ -1,8 +1,8 @@
-"""Settling: from a session that closes to swaps, and from the mint's answers to money.
+"""Settlement storage: the swaps of closing sessions, and how they end.
 
-A swap is written down before it is posted, and never changed: whoever finds it posts the same. It
-is worked on under a lease, so no row is locked while a mint is asked. Each ending is one
-transaction that does nothing when another worker was first.
+A swap is stored before it is posted and never changes, so every worker posts the same body. Workers
+lease swaps, so no row is locked during a request to the mint. Each ending is one transaction that
+does nothing if another worker was first.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from typing import Any
 from bathysphere.core.clock import Clock
 from bathysphere.core.ids import new_id
 from bathysphere.payments.ledger.accounts import post
+from bathysphere.payments.ledger.errors import Unsealable
 from bathysphere.payments.ledger.records import (
     Connection,
     Pool,
@@ -41,23 +42,24 @@ class Settling:
         self._clock = clock
         self._grace = grace
 
-    # ── from a session to swaps ──
+    # ── freezing sessions ──
 
     async def closing(self, *, limit: int = 100) -> list[str]:
-        """Sessions that close and are not frozen yet."""
+        """List closing sessions that are not frozen yet."""
         async with self._pool.connection() as connection:
             cursor = await connection.execute(
                 "SELECT session_id FROM payments.sessions"
-                " WHERE status = 'closing' AND frozen_at IS NULL ORDER BY closing_at LIMIT %s",
+                " WHERE status = 'closing' AND frozen_at IS NULL"
+                " ORDER BY freeze_error IS NOT NULL, closing_at LIMIT %s",
                 (limit,),
             )
             return [row["session_id"] for row in await cursor.fetchall()]
 
     async def freeze(self, session_id: str, prepare: Prepare) -> bool:
-        """Fix what was spent and what goes back, and write every swap down.
+        """Fix the amounts spent and refunded, and store every swap.
 
-        False while a model call is under way. One that nobody finished within the grace is voided:
-        its answer was not delivered, and can no longer be.
+        Returns False while a model call is in progress. A call unfinished after the grace period is
+        voided: its answer was not delivered and no longer can be.
         """
         async with self._pool.connection() as connection, connection.transaction():
             session = await self._lock(connection, session_id)
@@ -68,8 +70,8 @@ class Settling:
             now = self._clock.now()
             row = await (
                 await connection.execute(
-                    "UPDATE payments.sessions SET refunded = credited - spent, frozen_at = %s"
-                    " WHERE session_id = %s RETURNING *",
+                    "UPDATE payments.sessions SET refunded = credited - spent, frozen_at = %s,"
+                    " freeze_error = NULL WHERE session_id = %s RETURNING *",
                     (now, session_id),
                 )
             ).fetchone()
@@ -79,6 +81,15 @@ class Settling:
             await self._allocate(connection, frozen, prepare, now)
             await _close_if_settled(connection, session_id, now)
             return True
+
+    async def cannot_freeze(self, session_id: str, error: str) -> None:
+        """Record the error; the session is retried after those without one."""
+        async with self._pool.connection() as connection:
+            await connection.execute(
+                "UPDATE payments.sessions SET freeze_error = %s"
+                " WHERE session_id = %s AND frozen_at IS NULL",
+                (error[:500], session_id),
+            )
 
     async def _lock(self, connection: Connection, session_id: str) -> Session | None:
         row = await (
@@ -100,6 +111,11 @@ class Settling:
         ).fetchall()
         if any(row["charged_at"] > now - self._grace for row in rows):
             return False
+        await connection.execute(  # a streamed answer counts as delivered
+            "UPDATE payments.charges SET status = 'kept'"
+            " WHERE session_id = %s AND status = 'captured' AND streamed",
+            (session.session_id,),
+        )
         for row in rows:
             await connection.execute(
                 "SELECT payments.void(%s, %s, %s)", (row["thread_id"], row["key"], now)
@@ -109,7 +125,7 @@ class Settling:
     async def _allocate(
         self, connection: Connection, session: Session, prepare: Prepare, now: datetime
     ) -> None:
-        """What was spent comes out of the oldest deposits first."""
+        """Allocate the amount spent to the oldest deposits first."""
         left = session.spent
         deposits = await (
             await connection.execute(
@@ -183,13 +199,22 @@ class Settling:
     # ── working on swaps ──
 
     async def take(self, *, limit: int = 10, lease: timedelta = timedelta(minutes=1)) -> list[Swap]:
-        """Lease swaps that are due; their `tries` counts this one."""
+        """Lease due swaps; their `tries` includes this one."""
         now, token = self._clock.now(), new_id("lease")
         async with self._pool.connection() as connection:
             cursor = await connection.execute(
-                _TAKE, {"now": now, "till": now + lease, "lease": token, "limit": limit}
+                _TAKE, {"now": now, "until": now + lease, "lease": token, "limit": limit}
             )
-            return [self._swap(row, token) for row in await cursor.fetchall()]
+            rows = await cursor.fetchall()
+        return [swap for row in rows if (swap := await self._opened(row, token)) is not None]
+
+    async def _opened(self, row: dict[str, Any], lease: str) -> Swap | None:
+        """Decrypt the swap; one that cannot be decrypted raises an alarm and is skipped."""
+        try:
+            return self._swap(row, lease)
+        except Unsealable as error:
+            await self._alarm(row["swap_id"], str(error), look_again=timedelta(hours=1))
+            return None
 
     def _swap(self, row: dict[str, Any], lease: str) -> Swap:
         place = f"swaps/{row['swap_id']}"
@@ -207,7 +232,7 @@ class Settling:
     async def put_off(
         self, swap: Swap, error: str, *, after: timedelta, is_pending: bool = False
     ) -> None:
-        """Nothing is known yet: look again later."""
+        """Postpone a swap whose outcome is not known yet."""
         now = self._clock.now()
         async with self._pool.connection() as connection:
             await connection.execute(
@@ -219,7 +244,10 @@ class Settling:
             )
 
     async def stuck(self, swap: Swap, error: str, *, look_again: timedelta) -> bool:
-        """The mint neither does nor refuses it: an alarm; it is still looked at now and then."""
+        """Raise an alarm for a swap that the mint neither performs nor refuses; still retried."""
+        return await self._alarm(swap.swap_id, error, look_again=look_again)
+
+    async def _alarm(self, swap_id: str, error: str, *, look_again: timedelta) -> bool:
         now = self._clock.now()
         async with self._pool.connection() as connection:
             row = await (
@@ -227,13 +255,13 @@ class Settling:
                     "UPDATE payments.swaps SET status = 'stuck', last_error = %s, due_at = %s,"
                     " leased_by = NULL, leased_till = NULL"
                     " WHERE swap_id = %s AND status IN ('prepared', 'stuck') RETURNING 1",
-                    (error[:500], now + look_again, swap.swap_id),
+                    (error[:500], now + look_again, swap_id),
                 )
             ).fetchone()
         return row is not None
 
     async def supersede(self, swap: Swap, prepare: Prepare, error: str) -> bool:
-        """The mint refused for good and holds nothing of it: write a new attempt down."""
+        """Store a new attempt after a definite refusal with nothing signed."""
         now = self._clock.now()
         async with self._pool.connection() as connection, connection.transaction():
             deposit = await self._end(connection, swap, "superseded", error, now)
@@ -245,11 +273,11 @@ class Settling:
             return True
 
     async def done(self, swap: Swap, earned: Sequence[Proof], refund: RefundToken | None) -> bool:
-        """The mint did it: keep what was earned, make the refund ready."""
+        """Complete the swap: store the earnings and make the refund ready."""
         if sum(proof.amount for proof in earned) != swap.earn or (refund is None) != (
             swap.refund == 0
         ):
-            raise ValueError(f"swap {swap.swap_id} did not give what was asked for")
+            raise ValueError(f"Result of swap {swap.swap_id} does not match its plan")
         now = self._clock.now()
         async with self._pool.connection() as connection, connection.transaction():
             if await self._end(connection, swap, "done", None, now) is None:
@@ -280,7 +308,7 @@ class Settling:
             return True
 
     async def lost(self, swap: Swap, error: str) -> bool:
-        """The person took the deposit back after its locktime: what was earned of it is lost."""
+        """Record that the payer reclaimed the deposit after its locktime; its earnings are lost."""
         now = self._clock.now()
         async with self._pool.connection() as connection, connection.transaction():
             if await self._end(connection, swap, "lost", error, now) is None:
@@ -288,7 +316,7 @@ class Settling:
             face = swap.earn + swap.refund + swap.fee
             for debit, credit, amount in (
                 ("lost", "mint", face),
-                ("due", "lost", swap.refund),  # they have it already
+                ("due", "lost", swap.refund),  # the payer already has it
                 ("fees", "lost", swap.fee),  # the mint never took it from us
             ):
                 await post(connection, swap.session_id, "loss", swap.swap_id, debit, credit,
@@ -299,9 +327,8 @@ class Settling:
     async def _end(
         self, connection: Connection, swap: Swap, status: str, error: str | None, now: datetime
     ) -> dict[str, Any] | None:
-        """End the swap; its deposit, or nothing when somebody else has ended it."""
-        # The session first, as everybody locks it: the other way round two workers could wait
-        # for each other.
+        """End the swap and return its deposit, or None if another worker has ended it."""
+        # Lock the session first, like every other transaction; otherwise workers could deadlock.
         await self._lock(connection, swap.session_id)
         row = await (
             await connection.execute(
@@ -338,7 +365,7 @@ async def _close_if_settled(connection: Connection, session_id: str, now: dateti
 
 _TAKE = """
 WITH taken AS (
-    UPDATE payments.swaps SET leased_by = %(lease)s, leased_till = %(till)s, tries = tries + 1
+    UPDATE payments.swaps SET leased_by = %(lease)s, leased_till = %(until)s, tries = tries + 1
      WHERE swap_id IN (
         SELECT swap_id FROM payments.swaps
          WHERE status IN ('prepared', 'stuck') AND due_at <= %(now)s

@@ -1,9 +1,9 @@
-"""The subset of CBOR that tokens (NUT-00) and payment requests (NUT-18) are written in.
+"""The subset of CBOR used by tokens (NUT-00) and payment requests (NUT-18).
 
-Known: unsigned integers, bytes, text, arrays, maps with short text keys, true, false, null.
-Refused: tags, floats, negative integers, indefinite lengths, numbers that are longer than they need
-to be, keys that come twice, bytes that are left over. Depth, items and lengths are bounded before
-anything is allocated, because what is decoded here comes from strangers.
+Supported: unsigned integers, bytes, text, arrays, maps with short text keys, true, false, null.
+Rejected: tags, floats, negative integers, indefinite lengths, non-minimal integers, duplicate keys,
+trailing bytes. The input is untrusted, so depth, item count and lengths are checked before anything
+is allocated.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -22,14 +22,14 @@ _MAX_UINT = 2**64 - 1
 
 
 class BadCbor(ValueError):
-    """The bytes are not of the subset."""
+    """The bytes are not in the supported subset of CBOR."""
 
 
-# ── writing ──
+# ── encoding ──
 
 
 def encode(value: Value) -> bytes:
-    """The bytes of a value; maps keep their order."""
+    """Encode a value; maps keep their order."""
     if value is None or isinstance(value, bool):
         return bytes([0xE0 | {False: 20, True: 21, None: 22}[value]])
     if isinstance(value, int):
@@ -47,7 +47,7 @@ def encode(value: Value) -> bytes:
 
 def _head(major: int, number: int) -> bytes:
     if not 0 <= number <= _MAX_UINT:
-        message = f"{number} has no place in 64 bits"
+        message = f"{number} does not fit in 64 bits"
         raise BadCbor(message)
     if number < 24:
         return bytes([major << 5 | number])
@@ -55,15 +55,15 @@ def _head(major: int, number: int) -> bytes:
     return bytes([major << 5 | info]) + number.to_bytes(width, "big")
 
 
-# ── reading ──
+# ── decoding ──
 
 
 def decode(data: bytes, *, undefined: bool = False) -> Value:
-    """The value of the bytes; `undefined` reads CBOR's undefined as null, as some wallets write."""
+    """Decode a value; with `undefined`, CBOR's undefined (as some wallets write) becomes None."""
     reader = _Reader(data, undefined=undefined)
     value = reader.value(0)
     if reader.at != len(data):
-        message = f"{len(data) - reader.at} bytes are left over"
+        message = f"{len(data) - reader.at} trailing bytes"
         raise BadCbor(message)
     return value
 
@@ -84,7 +84,7 @@ class _Reader:
     def value(self, depth: int) -> Value:
         self._items += 1
         if depth > MAX_DEPTH or self._items > MAX_ITEMS:
-            message = "the value is too deep or too large"
+            message = "Value is nested too deeply or has too many items"
             raise BadCbor(message)
         head = self._head()
         if head.major == _UINT:
@@ -106,7 +106,7 @@ class _Reader:
         for _ in range(size):
             key = self._key()
             if key in found:
-                message = f"the key {key} comes twice"
+                message = f"Duplicate key: {key}"
                 raise BadCbor(message)
             found[key] = self.value(depth + 1)
         return found
@@ -114,7 +114,7 @@ class _Reader:
     def _key(self) -> str:
         head = self._head()
         if head.major != _TEXT or head.number > MAX_KEY:
-            message = "a key must be a short text"
+            message = f"Map keys must be strings of at most {MAX_KEY} bytes"
             raise BadCbor(message)
         return self._text(head.number)
 
@@ -123,7 +123,7 @@ class _Reader:
             return _SIMPLE_VALUES[head.info]
         if head.major == _SIMPLE and head.info == _UNDEFINED and self._undefined:
             return None
-        message = f"type {head.major}/{head.info} is not in the subset"
+        message = f"Unsupported CBOR type: {head.major}/{head.info}"
         raise BadCbor(message)
 
     def _head(self) -> _Head:
@@ -132,11 +132,11 @@ class _Reader:
         if info < 24:
             return _Head(major, info, info)
         if info not in _WIDTHS or major == _SIMPLE:
-            message = f"type {major}/{info} is not in the subset"
+            message = f"Unsupported CBOR type: {major}/{info}"
             raise BadCbor(message)
         number = int.from_bytes(self._take(_WIDTHS[info]), "big")
         if _head(major, number)[0] & 31 != info:
-            message = "a number is longer than it needs to be"
+            message = "Non-minimal integer encoding"
             raise BadCbor(message)
         return _Head(major, info, number)
 
@@ -144,7 +144,7 @@ class _Reader:
         try:
             return self._take(size).decode()
         except UnicodeDecodeError as error:
-            message = "a text is not UTF-8"
+            message = "Invalid UTF-8"
             raise BadCbor(message) from error
 
     def _take(self, size: int) -> bytes:
@@ -154,7 +154,7 @@ class _Reader:
         return taken
 
     def _fits(self, size: int) -> None:
-        """Every item has at least one byte: a length beyond the rest is a lie."""
+        """Check that the input has `size` bytes left; every item takes at least one."""
         if size > len(self.data) - self.at:
-            message = "a length goes beyond the end"
+            message = "Length exceeds the input"
             raise BadCbor(message)

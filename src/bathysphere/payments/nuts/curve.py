@@ -1,7 +1,7 @@
-"""Points and scalars of secp256k1: blinding (NUT-00) and DLEQ proofs (NUT-12).
+"""secp256k1 operations: blinding (NUT-00) and DLEQ proofs (NUT-12).
 
-Points are 33 compressed bytes and scalars 32 bytes everywhere outside this module. What is not a
-point or not a scalar raises `ValueError`; the two checks answer `False` instead.
+Points are 33 compressed bytes and scalars 32 bytes. Functions raise `ValueError` for an invalid
+point or scalar, except that the two DLEQ checks return `False`.
 """
 
 import hashlib
@@ -15,20 +15,20 @@ _COMPRESSED = 33
 
 
 def point(data: bytes) -> bytes:
-    """The same bytes, once they are known to be a compressed point on the curve."""
+    """Check that the bytes are a compressed point on the curve, and return them."""
     if len(data) != _COMPRESSED:
-        message = f"a compressed point has {_COMPRESSED} bytes, not {len(data)}"
+        message = f"A compressed point has {_COMPRESSED} bytes, got {len(data)}"
         raise ValueError(message)
     return PublicKey(data).format()
 
 
 def public_key(secret_key: bytes) -> bytes:
-    """The point that belongs to a secret key."""
+    """Compute the public key of a secret key."""
     return PrivateKey(secret_key).public_key.format()
 
 
 def hash_to_curve(message: bytes) -> bytes:
-    """A point of which nobody knows the secret key (`Y` of a secret)."""
+    """Hash a message to a point whose secret key nobody knows (`Y` of a secret)."""
     digest = hashlib.sha256(_DOMAIN + message).digest()
     for counter in range(_TRIES):
         x = hashlib.sha256(digest + counter.to_bytes(4, "little")).digest()
@@ -36,33 +36,32 @@ def hash_to_curve(message: bytes) -> bytes:
             return PublicKey(b"\x02" + x).format()
         except ValueError:
             continue
-    message_text = "no point was found for this message"
-    raise ValueError(message_text)
+    raise ValueError("No point found for this message")
 
 
 def blind(message: bytes, factor: bytes) -> bytes:
-    """`B_ = Y + r G`: what the mint sees of a secret."""
+    """Blind a secret: `B_ = Y + r G`, which is what the mint sees of it."""
     return _sum(hash_to_curve(message), public_key(factor))
 
 
 def sign_blinded(blinded: bytes, mint_key: bytes) -> bytes:
-    """`C_ = k B_`: what a mint answers with."""
+    """Sign a blinded message: `C_ = k B_`, the mint's part."""
     return _times(blinded, mint_key)
 
 
 def unblind(signature: bytes, factor: bytes, mint_point: bytes) -> bytes:
-    """`C = C_ - r K`: the signature on the secret itself."""
+    """Unblind a signature: `C = C_ - r K`, the signature on the secret itself."""
     return _sum(signature, _negated(_times(mint_point, factor)))
 
 
 def dleq_hash(*points: bytes) -> bytes:
-    """`e` of a DLEQ proof: a hash over the uncompressed points, written as hex."""
+    """Compute `e` of a DLEQ proof: a hash over the uncompressed points in hex."""
     text = "".join(PublicKey(each).format(compressed=False).hex() for each in points)
     return hashlib.sha256(text.encode()).digest()
 
 
 def dleq_holds(*, mint_point: bytes, blinded: bytes, signature: bytes, e: bytes, s: bytes) -> bool:
-    """Whether the mint signed `blinded` with the key that it publishes."""
+    """Whether the mint signed `blinded` with its published key."""
     try:
         r1 = _sum(public_key(s), _negated(_times(mint_point, e)))
         r2 = _sum(_times(blinded, s), _negated(_times(signature, e)))
@@ -74,7 +73,7 @@ def dleq_holds(*, mint_point: bytes, blinded: bytes, signature: bytes, e: bytes,
 def dleq_holds_unblinded(
     *, mint_point: bytes, message: bytes, signature: bytes, e: bytes, s: bytes, r: bytes
 ) -> bool:
-    """The same check by someone who got the proof from another person: `r` blinds it again."""
+    """The same check for the recipient of a proof, who blinds it again with `r`."""
     try:
         blinded = blind(message, r)
         blind_signature = _sum(signature, _times(mint_point, r))

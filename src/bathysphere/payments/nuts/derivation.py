@@ -1,7 +1,6 @@
-"""Secrets and blinding factors from a seed (NUT-13), so that nothing secret needs to be stored.
+"""Deterministic secrets and blinding factors from a seed (NUT-13), so that none need be stored.
 
-Keysets of version 2 use HMAC-SHA256 over the keyset's id and a counter, those of version 1 a BIP-32
-path.
+Version 2 keysets use HMAC-SHA256 over the keyset id and a counter, version 1 keysets a BIP-32 path.
 """
 
 import hashlib
@@ -16,14 +15,14 @@ _HARDENED = 1 << 31
 
 
 class Derived(NamedTuple):
-    """A secret's 32 bytes, which are used as hex text, and the factor that blinds it."""
+    """A 32-byte secret in hex, and its blinding factor."""
 
     secret: str
     factor: bytes
 
 
 def derive(seed: bytes, keyset_id: str, counter: int) -> Derived:
-    """The secret and the blinding factor number `counter` of a keyset."""
+    """Derive the secret and blinding factor of a keyset for a counter."""
     if keyset_id.startswith("00"):
         return _derive_v1(seed, keyset_id, counter)
     message = _KDF + bytes.fromhex(keyset_id) + counter.to_bytes(8, "big")
@@ -33,7 +32,7 @@ def derive(seed: bytes, keyset_id: str, counter: int) -> Derived:
 
 
 def keyset_number(keyset_id: str) -> int:
-    """A keyset's id as one step of a BIP-32 path."""
+    """Return a keyset id as a BIP-32 path component."""
     return int(keyset_id, 16) % (2**31 - 1)
 
 
@@ -58,5 +57,5 @@ def _child(parent: _Node, index: int) -> _Node:
 
 
 def seed_from_words(words: str) -> bytes:
-    """The seed of a BIP-39 mnemonic without a passphrase."""
+    """Derive the seed of a BIP-39 mnemonic without a passphrase."""
     return hashlib.pbkdf2_hmac("sha512", words.encode(), b"mnemonic", 2048)

@@ -1,7 +1,7 @@
-"""Keysets (NUT-01, NUT-02): a mint's keys by amount, their id, their fee.
+"""Keysets (NUT-01, NUT-02): a mint's keys by amount, with their id and fee.
 
-An id of version 2 commits to the keys, the unit, the fee and the expiry: none of them can change
-under an id that we know. An id of version 1 commits to the keys alone.
+A version 2 id commits to the keys, unit, fee and expiry: none of them can change under a known id.
+A version 1 id commits to the keys only.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _LENGTHS = {"00": 16, "01": 66}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Keyset:
-    """One set of a mint's keys."""
+    """A set of keys of a mint, one per denomination."""
 
     id: str
     unit: str
@@ -33,7 +33,7 @@ class Keyset:
     final_expiry: int | None = None
 
     def computed_id(self) -> str:
-        """The id that the content has; a mint that says another one is not to be believed."""
+        """Compute the id from the contents; a mint that reports a different one is not trusted."""
         if self.id.startswith("00"):
             return keyset_id_v1(self.keys)
         return keyset_id_v2(
@@ -42,30 +42,30 @@ class Keyset:
 
     @property
     def short_id(self) -> str:
-        """The id as tokens carry it: 8 bytes."""
+        """The 8-byte id used in tokens."""
         return self.id[:_SHORT]
 
     def split(self, amount: int) -> list[int]:
-        """The fewest denominations of this keyset that make up an amount, ascending."""
+        """Split an amount into the fewest denominations of this keyset, ascending."""
         rest, parts = amount, []
         for value in sorted(self.keys, reverse=True):
             count, rest = divmod(rest, value)
             parts += [value] * count
         if rest or amount < 0:
-            message = f"{amount} cannot be made of this keyset's denominations"
+            message = f"Cannot make {amount} from this keyset's denominations"
             raise ValueError(message)
         return parts[::-1]
 
 
 def keyset_id_v1(keys: Mapping[int, bytes]) -> str:
-    """`00` and the first 7 bytes of the hash of the keys."""
+    """Compute a version 1 id: `00` and the first 7 bytes of the hash of the keys."""
     return "00" + hashlib.sha256(b"".join(keys[a] for a in sorted(keys))).hexdigest()[:14]
 
 
 def keyset_id_v2(
     keys: Mapping[int, bytes], unit: str, *, input_fee_ppk: int, final_expiry: int | None
 ) -> str:
-    """`01` and the whole hash over keys, unit, fee and expiry; a fee of 0 is left out."""
+    """Compute a version 2 id: `01` and the hash of keys, unit, fee (unless 0) and expiry."""
     text = ",".join(f"{amount}:{keys[amount].hex()}" for amount in sorted(keys))
     text += f"|unit:{unit.lower()}"
     if input_fee_ppk:
@@ -75,23 +75,23 @@ def keyset_id_v2(
     return "01" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def keys_from_wire(sent: Any) -> dict[int, bytes]:
-    """Read `{"1": "02…", …}`: amounts as decimal texts, keys as compressed points."""
+def keys_from_wire(value: Any) -> dict[int, bytes]:
+    """Parse `{"1": "02…", …}`: amounts as decimal strings, keys as compressed points."""
     keys = {}
-    for amount, key in wire_map(sent).items():
+    for amount, key in wire_map(value).items():
         text = wire_text(key)
         if not (amount.isascii() and amount.isdecimal() and str(int(amount)) == amount != "0"):
-            message = "a keyset has an amount that is no number"
+            message = f"Invalid amount in keyset: {amount[:20]!r}"
             raise BadWire(message)
         keys[int(amount)] = wire_point(text)
     if not keys:
-        message = "a keyset has no keys"
+        message = "Keyset has no keys"
         raise BadWire(message)
     return keys
 
 
 def keyset_from_wire(listed: Any, keys: Any) -> Keyset:
-    """Join a mint's two answers on one keyset and hold it to its id."""
+    """Combine a mint's two responses about a keyset and verify it against its id."""
     fields = wire_map(listed)
     expiry = fields.get("final_expiry")
     keyset = Keyset(
@@ -103,7 +103,7 @@ def keyset_from_wire(listed: Any, keys: Any) -> Keyset:
         final_expiry=None if expiry is None else wire_number(expiry),
     )
     if _LENGTHS.get(keyset.id[:2]) != len(keyset.id) or keyset.computed_id() != keyset.id:
-        message = "a keyset's id does not belong to its keys"
+        message = "Keyset id does not match its contents"
         raise BadWire(message)
     return keyset
 
@@ -121,18 +121,18 @@ class Keysets:
         return len(self._by_id)
 
     def get(self, keyset_id: str) -> Keyset | None:
-        """The keyset of a full id, or of a short one that names exactly one."""
+        """Return the keyset with a full id, or with an unambiguous short id."""
         if keyset_id in self._by_id or len(keyset_id) != _SHORT:
             return self._by_id.get(keyset_id)
         found = [keyset for keyset in self if keyset.short_id == keyset_id]
         return found[0] if len(found) == 1 else None
 
     def active(self, unit: str) -> Keyset | None:
-        """The keyset that new outputs are made on: the cheapest active one of the unit."""
+        """Return the keyset for new outputs: the active one of the unit with the lowest fee."""
         usable = [keyset for keyset in self if keyset.active and keyset.unit == unit]
         return min(usable, key=lambda keyset: (keyset.input_fee_ppk, keyset.id), default=None)
 
 
 def input_fee(keysets: Iterable[Keyset]) -> int:
-    """What a mint keeps of a swap, given the keyset of each of its inputs."""
+    """Compute the mint's fee for a swap, given the keyset of each input."""
     return (sum(keyset.input_fee_ppk for keyset in keysets) + 999) // 1000

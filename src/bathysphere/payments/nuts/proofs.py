@@ -1,4 +1,4 @@
-"""Proofs, blinded messages and blind signatures (NUT-00), and how they go over the wire."""
+"""Proofs, blinded messages and blind signatures (NUT-00), and their wire format."""
 
 import json
 from collections.abc import Mapping
@@ -8,16 +8,16 @@ from typing import Any, Self
 from bathysphere.payments.nuts import curve
 
 MAX_AMOUNT = 2**63 - 1
-"""What PostgreSQL's bigint holds; a mint's keys go one denomination further."""
+"""The maximum of PostgreSQL's bigint; a mint's keys go one denomination further."""
 
 
 class BadWire(ValueError):
-    """Something from the wire does not have the shape that the protocol gives it."""
+    """Received data does not have the format that the protocol requires."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dleq:
-    """A mint's proof that it signed with its published key; `r` is for whom the proof is given."""
+    """A mint's proof that it signed with its published key; `r` lets a recipient verify it."""
 
     e: bytes
     s: bytes
@@ -37,27 +37,27 @@ class Proof:
 
     @property
     def y(self) -> bytes:
-        """The name by which a mint knows the proof: it does not tell the secret."""
+        """The mint's identifier of the proof, which does not reveal the secret."""
         return curve.hash_to_curve(self.secret.encode())
 
     def wire(self) -> dict[str, Any]:
-        """As an input of a swap. Never with the DLEQ: its `r` would link the proof to its past."""
-        sent = {"amount": self.amount, "id": self.keyset_id, "secret": self.secret}
-        sent["C"] = self.c.hex()
-        return sent if self.witness is None else {**sent, "witness": self.witness}
+        """Serialize as a swap input. Never with the DLEQ: its `r` would link it to its issuance."""
+        fields = {"amount": self.amount, "id": self.keyset_id, "secret": self.secret}
+        fields["C"] = self.c.hex()
+        return fields if self.witness is None else {**fields, "witness": self.witness}
 
     def to_bytes(self) -> bytes:
-        """All of it, for our own keeping."""
-        kept = self.wire()
+        """Serialize the whole proof for storage."""
+        fields = self.wire()
         if self.dleq is not None:
             parts = (("e", self.dleq.e), ("s", self.dleq.s), ("r", self.dleq.r))
-            kept["dleq"] = {name: part.hex() for name, part in parts if part is not None}
-        return json.dumps(kept, separators=(",", ":")).encode()
+            fields["dleq"] = {name: part.hex() for name, part in parts if part is not None}
+        return json.dumps(fields, separators=(",", ":")).encode()
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> Self:
-        """What `to_bytes` kept."""
-        fields = json.loads(kept)
+    def from_bytes(cls, data: bytes) -> Self:
+        """Parse the output of `to_bytes`."""
+        fields = json.loads(data)
         parts = fields.get("dleq")
         return cls(
             amount=fields["amount"],
@@ -69,26 +69,26 @@ class Proof:
         )
 
     def with_witness(self, witness: str) -> "Proof":
-        """The proof together with what opens its lock."""
+        """Return a copy with the witness that unlocks it."""
         return replace(self, witness=witness)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BlindedMessage:
-    """An output that a mint is asked to sign."""
+    """An output for the mint to sign."""
 
     amount: int
     keyset_id: str
     b: bytes
 
     def wire(self) -> dict[str, Any]:
-        """As an output of a swap."""
+        """Serialize as a swap output."""
         return {"amount": self.amount, "id": self.keyset_id, "B_": self.b.hex()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BlindSignature:
-    """A mint's answer to a blinded message."""
+    """A mint's signature on a blinded message."""
 
     amount: int
     keyset_id: str
@@ -96,9 +96,9 @@ class BlindSignature:
     dleq: Dleq | None
 
     @classmethod
-    def from_wire(cls, sent: Any) -> Self:
-        """Read one signature of an answer; anything unexpected is `BadWire`."""
-        fields = wire_map(sent)
+    def from_wire(cls, value: Any) -> Self:
+        """Parse one signature of a response; raises `BadWire` for anything unexpected."""
+        fields = wire_map(value)
         dleq = fields.get("dleq")
         return cls(
             amount=wire_amount(fields.get("amount")),
@@ -112,39 +112,39 @@ def _dleq(fields: Mapping[str, Any]) -> Dleq:
     return Dleq(e=wire_scalar(fields.get("e")), s=wire_scalar(fields.get("s")))
 
 
-# ── reading JSON that a stranger wrote ──
+# ── parsing untrusted JSON ──
 
 
 def wire_map(value: Any) -> Mapping[str, Any]:
-    """A JSON object."""
+    """Check that a value is a JSON object."""
     if not isinstance(value, dict):
         raise _bad("an object", value)
     return value
 
 
 def wire_list(value: Any) -> list[Any]:
-    """A JSON array."""
+    """Check that a value is a JSON array."""
     if not isinstance(value, list):
         raise _bad("a list", value)
     return value
 
 
 def wire_text(value: Any) -> str:
-    """A JSON string."""
+    """Check that a value is a JSON string."""
     if not isinstance(value, str):
-        raise _bad("a text", value)
+        raise _bad("a string", value)
     return value
 
 
 def wire_number(value: Any) -> int:
-    """A JSON integer from 0 on; `true` is none."""
+    """Check that a value is a non-negative JSON integer, and not a boolean."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _bad("a number", value)
+        raise _bad("a non-negative integer", value)
     return value
 
 
 def wire_amount(value: Any) -> int:
-    """An amount that a proof may have."""
+    """Check that a value is a valid amount of a proof."""
     amount = wire_number(value)
     if not 1 <= amount <= MAX_AMOUNT:
         raise _bad("an amount", value)
@@ -152,7 +152,7 @@ def wire_amount(value: Any) -> int:
 
 
 def wire_point(value: Any) -> bytes:
-    """A point on the curve, in lower or upper hex."""
+    """Parse a point on the curve, in lower- or upper-case hex."""
     try:
         return curve.point(bytes.fromhex(wire_text(value)))
     except ValueError as error:
@@ -160,7 +160,7 @@ def wire_point(value: Any) -> bytes:
 
 
 def wire_scalar(value: Any) -> bytes:
-    """32 bytes in hex."""
+    """Parse 32 bytes in hex."""
     try:
         data = bytes.fromhex(wire_text(value))
     except ValueError as error:
@@ -171,4 +171,4 @@ def wire_scalar(value: Any) -> bytes:
 
 
 def _bad(expected: str, value: object) -> BadWire:
-    return BadWire(f"expected {expected}, got {type(value).__name__}")
+    return BadWire(f"Expected {expected}, got {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Payment requests (NUT-18): what to pay, at which mint, under which lock, as `creqA…`."""
+"""Payment requests (NUT-18): amount, mint and required lock, encoded as `creqA…`."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ PREFIX = "creqA"
 
 
 class BadRequest(ValueError):
-    """The text is not a payment request."""
+    """The text is not a valid payment request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,13 +24,13 @@ class LockWanted:
     kind: str = "P2PK"
 
     def tag(self, name: str) -> tuple[str, ...] | None:
-        """The values of a tag, or nothing."""
+        """Return the values of a tag, or None."""
         return next((tag[1:] for tag in self.tags if tag[0] == name), None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PaymentRequest:
-    """A request without a transport: the payment comes back the way the request went."""
+    """A request without a transport: the payment is returned over the same channel."""
 
     id: str
     unit: str
@@ -41,7 +41,7 @@ class PaymentRequest:
     lock: LockWanted | None = None
 
     def encode(self) -> str:
-        """The request as `creqA…`."""
+        """Encode the request as `creqA…`."""
         return PREFIX + base64.urlsafe_b64encode(cbor.encode(self._body())).decode().rstrip("=")
 
     def _body(self) -> cbor.Value:
@@ -64,7 +64,7 @@ class PaymentRequest:
 
 
 def decode_request(text: str) -> PaymentRequest:
-    """Read a request; fields that we do not use (transports, preferences) are passed over."""
+    """Decode a request; unused fields (transports, preferences) are ignored."""
     try:
         fields = wire_map(cbor.decode(_unbase64(text), undefined=True))
         lock, amount = fields.get("nut10"), fields.get("a")
@@ -89,7 +89,7 @@ def _read_lock(written: Any) -> LockWanted:
 
 def _flag(value: Any) -> bool | None:
     if value is not None and not isinstance(value, bool):
-        message = "a flag is true or false"
+        message = "Expected true or false"
         raise BadWire(message)
     return value
 
@@ -100,12 +100,12 @@ def _optional_text(value: Any) -> str | None:
 
 def _unbase64(text: str) -> bytes:
     if not text.startswith(PREFIX):
-        message = f"the text does not start with {PREFIX}"
+        message = f"Payment request must start with {PREFIX}"
         raise BadRequest(message)
-    # Wallets write both alphabets, with and without padding.
+    # Wallets use both alphabets, with and without padding.
     body = text[len(PREFIX) :].rstrip("=").replace("+", "-").replace("/", "_")
     try:
         return base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        message = "the text is not base64url"
+        message = "Invalid base64url"
         raise BadRequest(message) from error

@@ -1,8 +1,7 @@
-"""Tokens (NUT-00): proofs as a text that a person can hand on, in the versions 3 and 4.
+"""Tokens (NUT-00): proofs as a string that can be passed on, versions 3 and 4.
 
-Reading is strict: a field that the protocol does not know, a number that is not one, bytes of the
-wrong length are `BadToken`. The mint's address in a token is data about the token. Nobody connects
-to it.
+Decoding is strict: unknown fields, invalid numbers and bytes of the wrong length raise `BadToken`.
+The mint URL in a token is only data; nothing connects to it.
 """
 
 import base64
@@ -31,12 +30,12 @@ _SHORT_BYTES = 8
 
 
 class BadToken(ValueError):
-    """The text is not a token of a version that we read."""
+    """The text is not a valid token of a supported version."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Token:
-    """What a token holds. Keyset ids are as written: in version 4 they may be short."""
+    """The contents of a token. Keyset ids are as written: in version 4 they may be short."""
 
     mint: str
     unit: str
@@ -53,12 +52,12 @@ class Token:
 
 
 def encode_v4(token: Token, *, short_ids: bool = True) -> str:
-    """The token as `cashuB…`."""
+    """Encode the token as `cashuB…`."""
     return V4 + _base64(encode_v4_bytes(token, short_ids=short_ids))
 
 
 def encode_v4_bytes(token: Token, *, short_ids: bool = True) -> bytes:
-    """The CBOR inside a token of version 4."""
+    """Encode the CBOR body of a version 4 token."""
     groups: dict[str, list[cbor.Value]] = {}
     for proof in token.proofs:
         groups.setdefault(proof.keyset_id, []).append(_proof_v4(proof))
@@ -74,16 +73,16 @@ def encode_v4_bytes(token: Token, *, short_ids: bool = True) -> bytes:
 
 
 def _proof_v4(proof: Proof) -> cbor.Value:
-    written: dict[str, cbor.Value] = {"a": proof.amount, "s": proof.secret, "c": proof.c}
+    fields: dict[str, cbor.Value] = {"a": proof.amount, "s": proof.secret, "c": proof.c}
     if proof.dleq is not None and proof.dleq.r is not None:
-        written["d"] = {"e": proof.dleq.e, "s": proof.dleq.s, "r": proof.dleq.r}
+        fields["d"] = {"e": proof.dleq.e, "s": proof.dleq.s, "r": proof.dleq.r}
     if proof.witness is not None:
-        written["w"] = proof.witness
-    return written
+        fields["w"] = proof.witness
+    return fields
 
 
 def decode_v4(text: str) -> Token:
-    """Read `cashuB…`."""
+    """Decode `cashuB…`."""
     try:
         body = _fields(cbor.decode(_unbase64(text, V4)), _V4_FIELDS)
         groups = [_read_group_v4(group) for group in wire_list(body.get("t"))]
@@ -124,14 +123,14 @@ def _read_dleq_v4(written: Any) -> Dleq:
 
 def _keyset_id(value: Any) -> str:
     if not isinstance(value, bytes) or len(value) not in _KEYSET_BYTES:
-        message = "a keyset id has 8 or 33 bytes"
+        message = "Keyset id must have 8 or 33 bytes"
         raise BadWire(message)
     return value.hex()
 
 
 def _bytes(value: Any, size: int) -> bytes:
     if not isinstance(value, bytes) or len(value) != size:
-        message = f"expected {size} bytes"
+        message = f"Expected {size} bytes"
         raise BadWire(message)
     return value
 
@@ -139,7 +138,7 @@ def _bytes(value: Any, size: int) -> bytes:
 def _fields(value: Any, known: set[str]) -> dict[str, Any]:
     fields = dict(wire_map(value))
     if not fields.keys() <= known:
-        message = f"unknown fields: {', '.join(sorted(fields.keys() - known))}"
+        message = f"Unknown fields: {', '.join(sorted(fields.keys() - known))}"
         raise BadWire(message)
     return fields
 
@@ -148,7 +147,7 @@ def _fields(value: Any, known: set[str]) -> dict[str, Any]:
 
 
 def encode_v3(token: Token) -> str:
-    """The token as `cashuA…`, with one mint."""
+    """Encode the token as `cashuA…`, with one mint."""
     proofs = [
         {"amount": p.amount, "id": p.keyset_id, "secret": p.secret, "C": p.c.hex()}
         for p in token.proofs
@@ -160,7 +159,7 @@ def encode_v3(token: Token) -> str:
 
 
 def decode_v3(text: str) -> Token:
-    """Read `cashuA…` of one mint."""
+    """Decode `cashuA…` with one mint."""
     try:
         body = wire_map(json.loads(_unbase64(text, V3)))
         [entry] = wire_list(body.get("token"))
@@ -194,19 +193,19 @@ def _base64(data: bytes) -> str:
 
 def _unbase64(text: str, prefix: str) -> bytes:
     if not text.startswith(prefix):
-        message = f"the text does not start with {prefix}"
+        message = f"Token must start with {prefix}"
         raise BadToken(message)
     body = text[len(prefix) :]
     bare = body.rstrip("=")
     if len(body) not in (len(bare), len(bare) + -len(bare) % 4):
-        message = "the padding is wrong"
+        message = "Incorrect padding"
         raise BadToken(message)
     try:
         data = base64.b64decode(bare + "=" * (-len(bare) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        message = "the text is not base64url"
+        message = "Invalid base64url"
         raise BadToken(message) from error
     if _base64(data) != bare:
-        message = "the text is not base64url"
+        message = "Invalid base64url"
         raise BadToken(message)
     return data

@@ -1,1 +1,1 @@
-"""What every request passes before it reaches the app: pure ASGI, so that streams stay streams."""
+"""ASGI middleware around the app: pure ASGI, so that streams are not buffered."""

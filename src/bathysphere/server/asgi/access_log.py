@@ -1,6 +1,6 @@
-"""A name for every request, and one line about it when it is over.
+"""Request ids, and one access log line per request.
 
-The line has no query, no header and no body: they may hold secrets and what people wrote.
+The line contains no query, header or body: they may hold secrets and user content.
 """
 
 import logging
@@ -9,18 +9,18 @@ import re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bathysphere.core.clock import Clock
+from bathysphere.core.identity import Owner
 from bathysphere.core.ids import new_id
-from bathysphere.engine.records import Owner
 from bathysphere.server.identity.identify import OWNER_KEY
 from bathysphere.server.observability.logs import bound
 
 _log = logging.getLogger("bathysphere.access")
 _PROBES = ("/livez", "/readyz", "/metrics")
-_SAFE = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_VALID_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 
 
 class AccessLog:
-    """Names requests by `x-request-id` (a proxy's own is kept) and logs how they ended."""
+    """Sets `x-request-id` (keeping the proxy's) and logs each request when it ends."""
 
     def __init__(self, app: ASGIApp, *, clock: Clock) -> None:
         self._app = app
@@ -35,7 +35,7 @@ class AccessLog:
         began = self._clock.monotonic()
         status, size = 500, 0
 
-        async def sending(message: Message) -> None:
+        async def send_wrapper(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -46,22 +46,22 @@ class AccessLog:
 
         with bound(request_id=request_id):
             try:
-                await self._app(scope, receive, sending)
+                await self._app(scope, receive, send_wrapper)
             finally:
-                span = round((self._clock.monotonic() - began) * 1000, 1)
+                elapsed_ms = round((self._clock.monotonic() - began) * 1000, 1)
                 _log.log(
                     logging.DEBUG if status == 200 and scope["path"] in _PROBES else logging.INFO,
                     "%s %s %d",
                     scope["method"],
                     scope["path"],
                     status,
-                    extra=_fields(scope, status=status, duration_ms=span, bytes=size),
+                    extra=_fields(scope, status=status, duration_ms=elapsed_ms, bytes=size),
                 )
 
 
 def _request_id(scope: Scope) -> str:
     for name, value in scope["headers"]:
-        if name == b"x-request-id" and _SAFE.fullmatch(value):
+        if name == b"x-request-id" and _VALID_ID.fullmatch(value):
             return bytes(value).decode()
     return new_id("req")
 

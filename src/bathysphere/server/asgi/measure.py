@@ -1,4 +1,4 @@
-"""Counts requests and open streams. Their spans are FastAPI's own."""
+"""Request metrics: counts, durations and open streams."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -9,7 +9,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Measure:
-    """Measures what the app does with a request. A stream counts until its answer begins."""
+    """Measures requests. The duration of a stream ends when its response starts."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, clock: Clock) -> None:
         self._app = app
@@ -21,21 +21,21 @@ class Measure:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(self._metrics, self._clock.monotonic())
+        response = _ResponseMetrics(self._metrics, self._clock.monotonic())
 
-        async def sending(message: Message) -> None:
+        async def send_wrapper(message: Message) -> None:
             if message["type"] == "http.response.start":
-                answer.starts(message, self._clock.monotonic())
+                response.start(message, self._clock.monotonic())
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send_wrapper)
         finally:
-            answer.ends(_method(scope), _route(scope))
+            response.end(_method(scope), _route(scope))
 
 
-class _Answer:
-    """An answer while it is sent."""
+class _ResponseMetrics:
+    """Metrics of one response."""
 
     def __init__(self, metrics: Metrics, began: float) -> None:
         self._metrics = metrics
@@ -44,7 +44,7 @@ class _Answer:
         self._is_stream = False
         self._status = 500
 
-    def starts(self, message: Message, now: float) -> None:
+    def start(self, message: Message, now: float) -> None:
         self._status = message["status"]
         self._seconds = now - self._began
         kinds = (value for name, value in message["headers"] if name.lower() == b"content-type")
@@ -52,7 +52,7 @@ class _Answer:
         if self._is_stream:
             self._metrics.open_streams.inc()
 
-    def ends(self, method: str, route: str) -> None:
+    def end(self, method: str, route: str) -> None:
         if self._is_stream:
             self._metrics.open_streams.dec()
         self._metrics.requests.labels(method, route, str(self._status)).inc()
@@ -60,10 +60,10 @@ class _Answer:
 
 
 def _method(scope: Scope) -> str:
-    """The method, if it is one: anybody can make up others, and each would be a series."""
+    """The HTTP method, or `other`: clients can invent methods, and each would be a new series."""
     return str(scope["method"]) if scope["method"] in _METHODS else "other"
 
 
 def _route(scope: Scope) -> str:
-    """The route's pattern; a path itself would make a new series for each thread."""
+    """The route's pattern; full paths would create a new series per thread."""
     return str(getattr(scope.get("route"), "path", "unmatched"))

@@ -1,6 +1,6 @@
-"""`/livez`, `/readyz` and `/metrics`: answered before anything else looks at the request.
+"""Operator endpoints `/livez`, `/readyz` and `/metrics`, handled before the app.
 
-They are also an app of their own (`Probes(nowhere)`), for a port that only operators reach.
+`Probes(not_found)` serves them alone, on a port that only operators can reach.
 """
 
 import hmac
@@ -18,7 +18,7 @@ Render = Callable[[], Awaitable[bytes]]
 
 
 class Probes:
-    """Answers probes, hands on the rest. Without `metrics` there is no `/metrics`."""
+    """Handles the probes and passes on other requests. `/metrics` needs `metrics`."""
 
     def __init__(
         self,
@@ -37,46 +37,44 @@ class Probes:
         """Handle one connection."""
         path = scope["path"] if scope["type"] == "http" else ""
         if path == "/livez":
-            await _answer(send, 200, b'{"status":"alive"}')
+            await _respond(send, 200, b'{"status":"alive"}')
         elif path == "/readyz":
-            await self._ready(send)
+            await self._send_readiness(send)
         elif path == "/metrics" and self._metrics is not None:
-            await self._measured(self._metrics, scope, send)
+            await self._send_metrics(self._metrics, scope, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _ready(self, send: Send) -> None:
+    async def _send_readiness(self, send: Send) -> None:
         checks = await self._health.check()
-        is_ready = all(found == "ok" for found in checks.values())
+        is_ready = all(status == "ok" for status in checks.values())
         body = {"status": "ready" if is_ready else "not ready", "checks": checks}
-        await _answer(send, 200 if is_ready else 503, orjson.dumps(body))
+        await _respond(send, 200 if is_ready else 503, orjson.dumps(body))
 
-    async def _measured(self, render: Render, scope: Scope, send: Send) -> None:
-        shown = Headers(scope=scope).get("authorization", "")
-        wanted = f"Bearer {self._token}"
-        if self._token is None or hmac.compare_digest(shown.encode(), wanted.encode()):
-            await _answer(send, 200, await render(), kind=CONTENT_TYPE.encode())
+    async def _send_metrics(self, render: Render, scope: Scope, send: Send) -> None:
+        authorization = Headers(scope=scope).get("authorization", "")
+        expected = f"Bearer {self._token}"
+        if self._token is None or hmac.compare_digest(authorization.encode(), expected.encode()):
+            await _respond(send, 200, await render(), kind=CONTENT_TYPE.encode())
             return
         await refuse(
             send,
             401,
             code="unauthenticated",
-            message="Metrics need their own token.",
+            message="/metrics requires its own token",
             hint="send BATHYSPHERE_METRICS_TOKEN as a bearer token",
             headers=[(b"www-authenticate", b"Bearer")],
         )
 
 
-async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
-    """The app of a port that has probes only."""
+async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with 404: the app of a port that serves only probes."""
     del receive
     if scope["type"] == "http":
-        await refuse(
-            send, 404, code="not_found", message="There is nothing here.", hint="see /readyz"
-        )
+        await refuse(send, 404, code="not_found", message="Not found", hint="see /readyz")
 
 
-async def _answer(
+async def _respond(
     send: Send, status: int, body: bytes, *, kind: bytes = b"application/json"
 ) -> None:
     headers = [

@@ -1,4 +1,4 @@
-"""What browsers are told to refuse on our behalf."""
+"""Security response headers."""
 
 from collections.abc import Iterable
 
@@ -6,14 +6,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 def content_security_policy(connect: Iterable[str] = ()) -> str:
-    """The policy for pages of ours: own origin only, plus the origins the app may call."""
-    callable_origins = " ".join(("'self'", *connect))
+    """Content-Security-Policy of our pages: own origin, plus `connect` for requests."""
+    origins = " ".join(("'self'", *connect))
     return "; ".join(
         (
             "default-src 'self'",
-            # Compiling WebAssembly (search by meaning) is allowed, `eval` of text is not.
+            # Semantic search compiles WebAssembly; `eval` of text stays forbidden.
             "script-src 'self' 'wasm-unsafe-eval'",
-            f"connect-src {callable_origins}",
+            f"connect-src {origins}",
             "img-src 'self' data: blob:",
             "object-src 'none'",
             "base-uri 'none'",
@@ -24,7 +24,7 @@ def content_security_policy(connect: Iterable[str] = ()) -> str:
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer; a header that the app set itself is kept."""
+    """Adds the headers to every response; headers set by the app take precedence."""
 
     def __init__(self, app: ASGIApp, *, connect: Iterable[str] = ()) -> None:
         self._app = app
@@ -33,6 +33,7 @@ class SecurityHeaders:
             (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"no-referrer"),
             (b"cross-origin-opener-policy", b"same-origin"),
+            (b"cross-origin-resource-policy", b"same-origin"),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,7 +42,7 @@ class SecurityHeaders:
             await self._app(scope, receive, send)
             return
 
-        async def sending(message: Message) -> None:
+        async def send_wrapper(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [
@@ -50,4 +51,4 @@ class SecurityHeaders:
                 ]
             await send(message)
 
-        await self._app(scope, receive, sending)
+        await self._app(scope, receive, send_wrapper)

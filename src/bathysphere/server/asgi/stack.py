@@ -1,4 +1,4 @@
-"""The order of the layers around the app, in one place."""
+"""The middleware around the app, and its order."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,24 @@ from starlette.types import ASGIApp
 
 from bathysphere.core.clock import Clock
 from bathysphere.server.asgi.access_log import AccessLog
+from bathysphere.server.asgi.admission import Admission, IsPublic, RateLimits
 from bathysphere.server.asgi.body_limit import BodyLimit
-from bathysphere.server.asgi.buckets import Buckets
 from bathysphere.server.asgi.hosts import HostGuard
 from bathysphere.server.asgi.measure import Measure
+from bathysphere.server.asgi.open_requests import OpenLimits, OpenRequests
+from bathysphere.server.asgi.peers import PeerGuard
 from bathysphere.server.asgi.probes import Probes, Render
-from bathysphere.server.asgi.rate_limit import RateLimit
 from bathysphere.server.asgi.security_headers import SecurityHeaders
+from bathysphere.server.asgi.tenant_gate import TenantGate
 from bathysphere.server.identity import Identify
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
-from bathysphere.server.settings import ServerSettings
+from bathysphere.server.process.settings import ServerSettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Edge:
-    """What the layers around an app use."""
+    """Dependencies of the middleware."""
 
     settings: ServerSettings
     identify: Identify
@@ -30,15 +32,26 @@ class Edge:
     metrics: Metrics
     render: Render
     clock: Clock
-    buckets: Buckets | None = None
+    is_public: IsPublic
+    limits: RateLimits | None = None
+    checks_peers: bool = False
+    """Whether other users of this machine are refused."""
 
 
 def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
-    """The app as it is served. Read from the bottom: the last layer sees a request first."""
+    """Wrap the app in its middleware. Read from the bottom: the last one sees a request first."""
     settings = edge.settings
+    if settings.requests_at_once:
+        app = TenantGate(app, at_once=settings.requests_at_once)
     app = BodyLimit(app, limit=settings.max_body_bytes)
-    if edge.buckets is not None:
-        app = RateLimit(app, buckets=edge.buckets, identify=edge.identify)
+    app = OpenRequests(
+        app,
+        limits=OpenLimits(
+            per_user=settings.max_open_per_user or None,
+            per_tenant=settings.max_open_per_tenant or None,
+        ),
+    )
+    app = Admission(app, identify=edge.identify, is_public=edge.is_public, limits=edge.limits)
     app = Measure(app, metrics=edge.metrics, clock=edge.clock)
     if settings.cors_origins:
         app = _cors(app, settings)
@@ -53,13 +66,17 @@ def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
         hosts=settings.hosts(),
         same_origin=settings.is_anonymous,
         origins=settings.cors_origins,
+        any_address=settings.is_anonymous and not settings.is_loopback,
+        is_public=edge.is_public,
     )
+    if edge.checks_peers:
+        app = PeerGuard(app)
     app = SecurityHeaders(app, connect=settings.csp_connect)
     return AccessLog(app, clock=edge.clock)
 
 
 def _cors(app: ASGIApp, settings: ServerSettings) -> ASGIApp:
-    # No credentials: who calls shows a key or a token, never a cookie.
+    # Without `allow_credentials`: callers send a key or a token, never a cookie.
     return CORSMiddleware(
         app,
         allow_origins=settings.cors_origins,
@@ -71,7 +88,8 @@ def _cors(app: ASGIApp, settings: ServerSettings) -> ASGIApp:
 
 
 def _shows_metrics(settings: ServerSettings) -> bool:
-    return settings.is_loopback or settings.metrics_token is not None
+    # Loopback is not enough: a local proxy, or any user of the machine, can reach it too.
+    return settings.metrics_token is not None
 
 
 def _token(settings: ServerSettings) -> str | None:

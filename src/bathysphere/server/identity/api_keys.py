@@ -1,7 +1,7 @@
-"""API keys: made once, shown once, kept as a digest, gone the moment they are revoked.
+"""API keys: shown once, stored as a digest, and invalid as soon as they are revoked.
 
-A key is `bsk_<id>_<secret>`. The id finds the row and may be shown; the secret has 256 random bits,
-so a plain SHA-256 of the key is enough and needs no salt.
+A key is `bsk_<id>_<secret>`. The id identifies the row and is not secret; the secret has 256 random
+bits, so a plain SHA-256 of the key is enough and needs no salt.
 """
 
 import hashlib
@@ -11,32 +11,33 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from psycopg import OperationalError
 from psycopg_pool import PoolTimeout
 from starlette.requests import HTTPConnection
 
 from bathysphere.core.errors import CallerError
-from bathysphere.engine.database import Pool
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Pool
 from bathysphere.server.identity.identify import IdentityUnavailable, Unauthenticated, credential
+from bathysphere.server.identity.shared_lookups import SharedLookups
 
 PREFIX = "bsk_"
 _KEY = re.compile(r"bsk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
-_NOBODY = hashlib.sha256(b"no such key").digest()
-_HINT = "make one with `bathysphere keys create`"
+_UNKNOWN = hashlib.sha256(b"no such key").digest()
+_HINT = "create one with `bathysphere keys create`"
 
 
 class KeyNotFound(CallerError):
-    """There is no API key of this id."""
+    """There is no API key with this id."""
 
     code = "api_key_not_found"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApiKey:
-    """What may be known of a key; not the key."""
+    """An API key without its secret."""
 
     key_id: str
     owner: Owner
@@ -46,31 +47,39 @@ class ApiKey:
     revoked_at: datetime | None
     last_used_at: datetime | None
 
+    def state(self, now: datetime) -> Literal["live", "expired", "revoked"]:
+        """Whether the key is valid at `now`, and if not, why."""
+        if self.revoked_at is not None:
+            return "revoked"
+        is_expired = self.expires_at is not None and self.expires_at <= now
+        return "expired" if is_expired else "live"
+
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of `identity.api_keys`."""
+        """Create from a row of `identity.api_keys`."""
         owner = Owner(tenant=row["tenant"], user=row["owner"])
         plain = ("key_id", "label", "created_at", "expires_at", "revoked_at", "last_used_at")
         return cls(owner=owner, **{name: row[name] for name in plain})
 
 
 class NewKey(NamedTuple):
-    """A key's secret, to be shown this once, and what is kept of it."""
+    """A new key and its secret, which cannot be read again."""
 
     secret: str
     key: ApiKey
 
 
 class ApiKeys:
-    """The keys of a deployment, in its database."""
+    """The API keys of a deployment, in its database."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._rows = SharedLookups(self._find)
 
     async def create(
         self, owner: Owner, *, label: str = "", expires_at: datetime | None = None
     ) -> NewKey:
-        """Make a key for an owner."""
+        """Create a key for an owner."""
         key_id = secrets.token_hex(6)
         secret = f"{PREFIX}{key_id}_{secrets.token_urlsafe(32)}"
         values = (key_id, _digest(secret), owner.tenant, owner.user, label, expires_at)
@@ -86,7 +95,7 @@ class ApiKeys:
         return NewKey(secret, ApiKey.from_row(row))
 
     async def all(self) -> list[ApiKey]:
-        """Every key there is or was, newest first."""
+        """List all keys, including revoked and expired ones, newest first."""
         async with self._pool.connection() as connection:
             rows = await (
                 await connection.execute("SELECT * FROM identity.api_keys ORDER BY created_at DESC")
@@ -94,7 +103,7 @@ class ApiKeys:
         return [ApiKey.from_row(row) for row in rows]
 
     async def revoke(self, key_id: str) -> None:
-        """End a key; a second time changes nothing.
+        """Revoke a key; idempotent.
 
         Raises:
             KeyNotFound: There is no such key.
@@ -106,38 +115,42 @@ class ApiKeys:
                 (key_id.removeprefix(PREFIX),),
             )
         if not cursor.rowcount:
-            raise KeyNotFound(f"no key {key_id!r}", hint="`bathysphere keys list` shows them")
+            raise KeyNotFound(
+                f"Unknown API key {key_id!r}", hint="list them with `bathysphere keys list`"
+            )
 
     async def owner_of(self, secret: str) -> Owner:
-        """The owner a key stands for, now.
+        """Return the owner of a valid key.
 
         Raises:
-            Unauthenticated: The key is malformed, unknown, revoked or out of date.
-            IdentityUnavailable: The database did not answer.
+            Unauthenticated: The key is malformed, unknown, revoked or expired.
+            IdentityUnavailable: The database is unavailable.
         """
-        form = _KEY.fullmatch(secret)
-        if form is None:
-            raise Unauthenticated("this is not an API key", hint="a key starts with bsk_")
+        match = _KEY.fullmatch(secret)
+        if match is None:
+            if secret.startswith(PREFIX):
+                raise Unauthenticated("Unknown API key", hint=_HINT)
+            raise Unauthenticated("Not an API key", hint=f"keys start with {PREFIX}")
         try:
-            row = await self._find(form.group(1))
+            row = await self._rows.get(match.group(1))
         except (OperationalError, PoolTimeout) as error:
-            raise IdentityUnavailable("API keys cannot be looked up now") from error
-        kept = bytes(row["digest"]) if row is not None else _NOBODY
-        # Compared for an unknown id too, so that time does not tell which ids exist.
-        if not hmac.compare_digest(kept, _digest(secret)) or row is None:
-            raise Unauthenticated("the API key is not known", hint=_HINT)
+            raise IdentityUnavailable("API keys cannot be checked right now") from error
+        stored = bytes(row["digest"]) if row is not None else _UNKNOWN
+        # Compared for unknown ids too, so that timing does not reveal which ids exist.
+        if not hmac.compare_digest(stored, _digest(secret)) or row is None:
+            raise Unauthenticated("Unknown API key", hint=_HINT)
         if not row["is_valid"]:
-            raise Unauthenticated("the API key was revoked or is out of date", hint=_HINT)
+            raise Unauthenticated("The API key was revoked or has expired", hint=_HINT)
         return Owner(tenant=row["tenant"], user=row["owner"])
 
     async def identify(self, connection: HTTPConnection) -> Owner:
-        """The owner of the key a request carries."""
+        """Identify the owner by the request's API key."""
         return await self.owner_of(credential(connection))
 
     async def _find(self, key_id: str) -> Mapping[str, Any] | None:
         async with self._pool.connection() as connection:
             row = await (await connection.execute(_FIND, (key_id,))).fetchone()
-            if row is not None and row["is_valid"] and row["is_news"]:
+            if row is not None and row["is_valid"] and row["is_stale"]:
                 await connection.execute(
                     "UPDATE identity.api_keys SET last_used_at = now() WHERE key_id = %s", (key_id,)
                 )
@@ -148,10 +161,10 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-# Once a minute is often enough to know whether a key is in use, and is one write a minute.
+# `last_used_at` is written at most once per minute: precise enough, and cheap.
 _FIND = """
 SELECT digest, tenant, owner,
        revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS is_valid,
-       last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS is_news
+       last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS is_stale
   FROM identity.api_keys WHERE key_id = %s
 """

@@ -1,11 +1,11 @@
-"""From settings to the one `Identify` of a process."""
+"""Choose the authentication method from the settings."""
 
 import httpx
 from starlette.requests import HTTPConnection
 
 from bathysphere.core.clock import Clock
-from bathysphere.engine.database import Pool
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Pool
 from bathysphere.server.identity.api_keys import PREFIX, ApiKeys
 from bathysphere.server.identity.identify import (
     Identify,
@@ -16,25 +16,25 @@ from bathysphere.server.identity.identify import (
 )
 from bathysphere.server.identity.jwks import Jwks
 from bathysphere.server.identity.oidc import Oidc, Trust
-from bathysphere.server.settings import ServerSettings
+from bathysphere.server.process.settings import ServerSettings
 
 
 def identify_by(
     settings: ServerSettings, *, pool: Pool, http: httpx.AsyncClient, clock: Clock
 ) -> Identify:
-    """What the settings ask for, called at most once for each request."""
+    """Return the `Identify` that the settings require, evaluated at most once per request."""
     if settings.is_anonymous:
         return once(anonymous)
     keys = ApiKeys(pool) if "api-key" in settings.auth else None
     oidc = _oidc(settings, http, clock) if "oidc" in settings.auth else None
 
     async def identify(connection: HTTPConnection) -> Owner:
-        shown = credential(connection)
-        if keys is not None and (oidc is None or shown.startswith(PREFIX)):
-            return await keys.owner_of(shown)
+        token = credential(connection)
+        if keys is not None and (oidc is None or token.startswith(PREFIX)):
+            return await keys.owner_of(token)
         if oidc is None:
-            raise Unauthenticated("no way of knowing callers is set up")
-        return await oidc.owner_of(shown)
+            raise Unauthenticated("No authentication method is configured")
+        return await oidc.owner_of(token)
 
     return once(identify)
 

@@ -1,25 +1,25 @@
-"""What every way of knowing a caller has in common: the call, the credential and the refusal."""
+"""The interface of authentication methods: `Identify`, credentials and errors."""
 
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import HTTPConnection
 
 from bathysphere.core.errors import CallerError, UpstreamError
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
 
 Identify = Callable[[HTTPConnection], Awaitable[Owner]]
-"""From a connection to the owner of what it may touch; raises `Unauthenticated`."""
+"""Maps a connection to the owner whose data it may access; raises `Unauthenticated`."""
 
 LOCAL = Owner(tenant="local", user="local")
-"""The owner on a machine where nobody is asked who they are."""
+"""The owner of all requests on a server without authentication."""
 
 OWNER_KEY = "bathysphere.owner"
-_LONGEST = 16_384
+_MAX_LENGTH = 16_384
 _HINT = "send `Authorization: Bearer <key or token>`"
 
 
 class Unauthenticated(CallerError):
-    """The caller has not shown who they are. HTTP 401."""
+    """The credential is missing or invalid. HTTP 401."""
 
     code = "unauthenticated"
 
@@ -28,19 +28,19 @@ class Unauthenticated(CallerError):
 
 
 class IdentityUnavailable(UpstreamError):
-    """Who is asking cannot be looked up now. HTTP 503."""
+    """The credential cannot be checked right now. HTTP 503."""
 
     code = "identity_unavailable"
 
 
 async def anonymous(connection: HTTPConnection) -> Owner:
-    """Everyone is the same local person. Only for a server that only this machine can reach."""
+    """Identify everyone as the same local owner. Only for servers that others cannot reach."""
     del connection
     return LOCAL
 
 
 def once(identify: Identify) -> Identify:
-    """Ask once for each request: the answer is kept in the connection's scope."""
+    """Cache the result per request, in the connection's scope."""
 
     async def identified(connection: HTTPConnection) -> Owner:
         known = connection.scope.get(OWNER_KEY)
@@ -53,31 +53,37 @@ def once(identify: Identify) -> Identify:
     return identified
 
 
+async def identify_again(identify: Identify, connection: HTTPConnection) -> Owner:
+    """Identify a connection again: its key may be revoked, its token may have expired."""
+    scope = {name: value for name, value in connection.scope.items() if name != OWNER_KEY}
+    return await identify(HTTPConnection(scope))
+
+
 def credential(connection: HTTPConnection) -> str:
-    """The one credential of a request: a bearer token, or the `x-api-key` of LangGraph's clients.
+    """The request's credential: a bearer token, or the `x-api-key` of LangGraph's clients.
 
     Raises:
-        Unauthenticated: There is none, or more than one, or it is not of that form.
+        Unauthenticated: It is missing, malformed or not the only one.
     """
     found = connection.headers.getlist("authorization")
     keys = connection.headers.getlist("x-api-key")
     if len(found) + len(keys) > 1:
-        raise Unauthenticated("the request has more than one credential", hint="send only one")
+        raise Unauthenticated("More than one credential in the request", hint="send only one")
     if keys:
-        return _plain(keys[0])
+        return _validated(keys[0])
     if not found:
-        raise Unauthenticated("the request has no credential")
+        raise Unauthenticated("Missing credential")
     scheme, _, token = found[0].partition(" ")
     if scheme.lower() != "bearer":
-        raise Unauthenticated("the Authorization header is not a bearer token")
-    return _plain(token)
+        raise Unauthenticated("The Authorization header is not a bearer token")
+    return _validated(token)
 
 
-def _plain(value: str) -> str:
+def _validated(value: str) -> str:
     is_plain = value.isascii() and value.isprintable() and " " not in value
-    if not value or not is_plain or len(value) > _LONGEST:
+    if not value or not is_plain or len(value) > _MAX_LENGTH:
         raise Unauthenticated(
-            "the credential is empty, too long or has blanks in it",
-            hint="copy it again, without quotes, blanks or line ends",
+            "The credential is empty, too long or contains spaces",
+            hint="copy it again, without quotes, spaces or line breaks",
         )
     return value

@@ -1,8 +1,7 @@
-"""An issuer's public keys: fetched when needed, kept, and fetched again when a new one appears.
+"""An issuer's public keys (JWKS): fetched on demand, cached, refreshed for unknown key ids.
 
-A token with a key id that nobody knows makes us look again, but at most every `retry_seconds`: who
-sends made-up key ids must not be able to make us call the issuer for each. Keys that are out of
-date are used on while the issuer does not answer.
+An unknown key id triggers a refresh, but at most every `retry_seconds`, so that invented key ids
+cannot make us call the issuer each time. Expired keys stay in use while the issuer is unavailable.
 """
 
 import asyncio
@@ -16,12 +15,18 @@ from jwt.exceptions import PyJWTError
 
 from bathysphere.core.clock import Clock
 from bathysphere.server.identity.identify import IdentityUnavailable, Unauthenticated
+from bathysphere.server.process.settings import is_encrypted_or_local
 
 _log = logging.getLogger(__name__)
-_LARGEST = 1_000_000
-_MOST_KEYS = 100
+_MAX_BYTES = 1_000_000
+_MAX_KEYS = 100
 
 Jwk = Mapping[str, Any]
+
+
+def issuer_client() -> httpx.AsyncClient:
+    """Create the HTTP client for the issuer; it ignores proxies and netrc of the environment."""
+    return httpx.AsyncClient(timeout=5, trust_env=False)
 
 
 class Jwks:
@@ -49,11 +54,11 @@ class Jwks:
         self._lock = asyncio.Lock()
 
     async def key(self, key_id: str | None, algorithm: str) -> PyJWK:
-        """The public key that a token's header names, for that algorithm only.
+        """Return the public key for a token's key id and algorithm.
 
         Raises:
             Unauthenticated: The issuer has no such key.
-            IdentityUnavailable: The issuer's keys were never seen and cannot be fetched.
+            IdentityUnavailable: No keys are cached, and they cannot be fetched.
         """
         if self._is_older(self._fetched, self._keep):
             await self._refresh()
@@ -62,20 +67,20 @@ class Jwks:
             await self._refresh()
             found = self._find(key_id, algorithm)
         if self._fetched is None:
-            raise IdentityUnavailable("the issuer's keys cannot be fetched")
+            raise IdentityUnavailable("The issuer's keys cannot be fetched")
         if found is None:
             raise Unauthenticated(
-                "the token is signed with a key its issuer does not have",
+                "The token's signing key is unknown to the issuer",
                 hint="get a fresh token from the configured issuer",
             )
         return found
 
     def _find(self, key_id: str | None, algorithm: str) -> PyJWK | None:
-        fitting = [jwk for jwk in self._keys if _fits(jwk, key_id, algorithm)]
-        if len(fitting) != 1:  # without a key id there must be no choice
+        matching = [jwk for jwk in self._keys if _matches(jwk, key_id, algorithm)]
+        if len(matching) != 1:  # without a key id the key must be unambiguous
             return None
         try:
-            return PyJWK(dict(fitting[0]), algorithm=algorithm)
+            return PyJWK(dict(matching[0]), algorithm=algorithm)
         except PyJWTError:
             return None
 
@@ -88,25 +93,30 @@ class Jwks:
                 self._keys = await self._fetch()
                 self._fetched = self._tried
             except (httpx.HTTPError, ValueError) as error:
-                _log.warning("the issuer's keys cannot be fetched: %r", error)
+                _log.warning("The issuer's keys cannot be fetched: %r", error)
 
     async def _fetch(self) -> tuple[Jwk, ...]:
         if self._url is None:
-            place = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
-            self._url = str((await self._get(place))["jwks_uri"])
+            configuration = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
+            url = str((await self._get(configuration))["jwks_uri"])
+            if not is_encrypted_or_local(url):
+                raise ValueError(
+                    f"The issuer's jwks_uri must use https, or http on localhost: {url}"
+                )
+            self._url = url
         keys = (await self._get(self._url)).get("keys")
         if not isinstance(keys, list):
-            raise ValueError("the key set has no keys")
-        return tuple(jwk for jwk in keys[:_MOST_KEYS] if isinstance(jwk, dict) and _is_public(jwk))
+            raise ValueError("The key set has no `keys` list")
+        return tuple(jwk for jwk in keys[:_MAX_KEYS] if isinstance(jwk, dict) and _is_public(jwk))
 
     async def _get(self, url: str) -> dict[str, Any]:
         response = await self._http.get(url)
         response.raise_for_status()
-        if len(response.content) > _LARGEST:
-            raise ValueError("the answer is too large")
+        if len(response.content) > _MAX_BYTES:
+            raise ValueError(f"Response exceeds {_MAX_BYTES} bytes")
         body = response.json()
         if not isinstance(body, dict) or ("keys" not in body and "jwks_uri" not in body):
-            raise ValueError("the answer is not what was asked for")
+            raise ValueError("Unexpected response: neither a key set nor an OpenID configuration")
         return body
 
     def _is_older(self, moment: float | None, seconds: float) -> bool:
@@ -117,11 +127,11 @@ _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
 
 def _is_public(jwk: Jwk) -> bool:
-    """A key to check signatures with; a shared secret in a public set is never one."""
+    """Whether a key is a public signature key; shared secrets in a public set are ignored."""
     return jwk.get("kty") in {"RSA", "EC", "OKP"} and jwk.get("use", "sig") == "sig"
 
 
-def _fits(jwk: Jwk, key_id: str | None, algorithm: str) -> bool:
+def _matches(jwk: Jwk, key_id: str | None, algorithm: str) -> bool:
     return (
         (key_id is None or jwk.get("kid") == key_id)
         and jwk.get("alg", algorithm) == algorithm

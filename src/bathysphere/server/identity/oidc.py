@@ -1,4 +1,4 @@
-"""Tokens of an OpenID Connect issuer: checked, then its claims name the owner."""
+"""OpenID Connect: validate access tokens and read the owner from their claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,17 +8,22 @@ import jwt
 from jwt.exceptions import ExpiredSignatureError, PyJWTError
 from starlette.requests import HTTPConnection
 
-from bathysphere.engine.records import Owner
+from bathysphere.core.identity import Owner
 from bathysphere.server.identity.identify import Unauthenticated, credential
 from bathysphere.server.identity.jwks import Jwks
 
-_LONGEST_CLAIM = 255
+_MAX_CLAIM = 255
+_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+_OTHER_CLAIMS = frozenset({"events", "nonce", "at_hash", "c_hash", "s_hash"})
+"""Claims of logout and ID tokens that access tokens do not have."""
+_OTHER_TYPES = frozenset({"id", "logout", "refresh"})
+"""Values of the claim `typ` in such tokens, if the issuer sets it."""
 _FRESH = "get a fresh token from the configured issuer"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trust:
-    """Which tokens are believed, and what in them names the user and the tenant."""
+    """Which tokens are accepted, and which claims contain the user and the tenant."""
 
     issuer: str
     audience: str
@@ -30,17 +35,17 @@ class Trust:
 
 
 class Oidc:
-    """Believes the tokens of one issuer."""
+    """Accepts the tokens of one issuer."""
 
     def __init__(self, trust: Trust, jwks: Jwks) -> None:
         self._trust = trust
         self._jwks = jwks
 
     async def owner_of(self, token: str) -> Owner:
-        """The owner a token stands for, now.
+        """Return the owner of a valid token.
 
         Raises:
-            Unauthenticated: The token is malformed, forged, for someone else or out of date.
+            Unauthenticated: The token is malformed, forged, expired or for another audience.
             IdentityUnavailable: The issuer's keys cannot be fetched.
         """
         key_id, algorithm = self._header(token)
@@ -48,23 +53,26 @@ class Oidc:
         return self._owner(self._claims(token, key))
 
     async def identify(self, connection: HTTPConnection) -> Owner:
-        """The owner of the token a request carries."""
+        """Identify the owner by the request's token."""
         return await self.owner_of(credential(connection))
 
     def _header(self, token: str) -> tuple[str | None, str]:
         try:
             header = jwt.get_unverified_header(token)
         except (PyJWTError, ValueError) as error:
-            raise Unauthenticated("this is not a token", hint=_FRESH) from error
+            raise Unauthenticated("Not a valid token", hint=_FRESH) from error
         algorithm, key_id = header.get("alg"), header.get("kid")
-        # Decided here, before any key is looked at: the token does not choose how it is checked.
+        # Checked before any key is looked up: the token must not choose how it is verified.
         if not isinstance(algorithm, str) or algorithm not in self._trust.algorithms:
             raise Unauthenticated(
-                "the token's algorithm is not accepted",
-                hint=f"accepted are {', '.join(self._trust.algorithms)}",
+                "The token's algorithm is not accepted",
+                hint=f"accepted: {', '.join(self._trust.algorithms)}",
             )
+        kind = header.get("typ", "jwt")
+        if not isinstance(kind, str) or kind.lower() not in _TYPES:
+            raise Unauthenticated("The token is not an access token", hint=_FRESH)
         if key_id is not None and not isinstance(key_id, str):
-            raise Unauthenticated("the token's key id is not a text", hint=_FRESH)
+            raise Unauthenticated("The token's key id is not a string", hint=_FRESH)
         return key_id, algorithm
 
     def _claims(self, token: str, key: jwt.PyJWK) -> Mapping[str, Any]:
@@ -79,11 +87,15 @@ class Oidc:
                 options={"require": ["exp", "iss", "aud"]},
             )
         except ExpiredSignatureError as error:
-            raise Unauthenticated("the token is out of date", hint=_FRESH) from error
+            raise Unauthenticated("The token has expired", hint=_FRESH) from error
         except (PyJWTError, ValueError, TypeError, OverflowError) as error:
-            raise Unauthenticated("the token is not valid here", hint=_FRESH) from error
+            raise Unauthenticated("The token is not valid for this server", hint=_FRESH) from error
 
     def _owner(self, claims: Mapping[str, Any]) -> Owner:
+        if _OTHER_CLAIMS & claims.keys() or str(claims.get("typ", "")).lower() in _OTHER_TYPES:
+            raise Unauthenticated(
+                "The token is not an access token", hint="send an access token, not an ID token"
+            )
         user = _name(claims, self._trust.user_claim)
         claim = self._trust.tenant_claim
         tenant = _name(claims, claim) if claim is not None else self._trust.tenant
@@ -93,10 +105,10 @@ class Oidc:
 def _name(claims: Mapping[str, Any], claim: str) -> str:
     value = claims.get(claim)
     if isinstance(value, str) and value.strip() and value.isprintable():
-        if len(value) <= _LONGEST_CLAIM:
+        if len(value) <= _MAX_CLAIM:
             return value
-        raise Unauthenticated(f"the token's claim {claim!r} is too long", hint=_FRESH)
+        raise Unauthenticated(f"The token's claim {claim!r} is too long", hint=_FRESH)
     raise Unauthenticated(
-        f"the token does not say who this is: its claim {claim!r} is not a name",
-        hint="the operator chooses the claims with BATHYSPHERE_OIDC_USER_CLAIM and …_TENANT_CLAIM",
+        f"The token's claim {claim!r} is missing or not a name",
+        hint="the server's claims are set by BATHYSPHERE_OIDC_USER_CLAIM and …_TENANT_CLAIM",
     )

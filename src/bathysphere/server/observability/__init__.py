@@ -1,1 +1,1 @@
-"""What an operator sees: logs, metrics and traces, of the API and of the workers."""
+"""Logs, metrics and traces of the API and the workers."""

@@ -1,4 +1,4 @@
-"""The names of attributes on spans, all in one place: OpenTelemetry's own still change."""
+"""Span attribute names, in one place because OpenTelemetry's conventions still change."""
 
 ERROR_TYPE = "error.type"
 

@@ -1,7 +1,7 @@
-"""A span for every call of a model and of a tool, below the run's own, without their contents.
+"""Trace model and tool calls: one span per call below the run's span, without contents.
 
-LangChain reports calls to handlers; this one is found by a context variable, so that graphs need
-not be told. A subagent's calls lie below the tool call that sent it out.
+LangChain reports calls to callback handlers; this one is found through a context variable, so that
+graphs need no configuration. A subagent's calls are children of the tool call that started it.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _current: ContextVar["CallSpans | None"] = ContextVar("bathysphere_call_spans", 
 
 @contextmanager
 def traced_calls(run: Span) -> Iterator[None]:
-    """Calls that a graph makes inside get spans below `run`."""
+    """Trace the calls that a graph makes in this context, as children of `run`."""
     _register()
     token = _current.set(CallSpans(run))
     try:
@@ -41,9 +41,9 @@ def _register() -> None:
 
 
 class CallSpans(BaseCallbackHandler):
-    """Opens and closes the spans of one run's calls."""
+    """Starts and ends the spans of one run's calls."""
 
-    run_inline = True  # what follows within a call must see its span
+    run_inline = True  # nested calls must see their parent's span
 
     def __init__(self, run: Span) -> None:
         self._run = run
@@ -54,15 +54,15 @@ class CallSpans(BaseCallbackHandler):
     def on_chain_start(
         self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any
     ) -> None:
-        """A step: only a way from a call to the call above it."""
+        """Remember the parent of a step, to find the parent of its calls."""
         self._parents[run_id] = parent_run_id
 
     def on_chain_end(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        """The step is over."""
+        """Forget a finished step."""
         self._parents.pop(run_id, None)
 
     def on_chain_error(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        """The step broke."""
+        """Forget a failed step."""
         self._parents.pop(run_id, None)
 
     def on_chat_model_start(
@@ -74,7 +74,7 @@ class CallSpans(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **__: Any,
     ) -> None:
-        """A model is asked."""
+        """Start the span of a model call."""
         known = metadata or {}
         model = str(known.get("ls_model_name") or (serialized or {}).get("name") or "model")
         self._open(
@@ -89,7 +89,7 @@ class CallSpans(BaseCallbackHandler):
         )
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        """A model has answered."""
+        """End the span of a model call, with its token counts."""
         span = self._spans.get(run_id)
         message = getattr(response.generations[0][0], "message", None) if span else None
         usage = getattr(message, "usage_metadata", None)
@@ -99,7 +99,7 @@ class CallSpans(BaseCallbackHandler):
         self._close(run_id)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """A model has failed."""
+        """End the span of a failed model call."""
         self._close(run_id, error)
 
     def on_tool_start(
@@ -111,7 +111,7 @@ class CallSpans(BaseCallbackHandler):
         tool_call_id: str | None = None,
         **__: Any,
     ) -> None:
-        """A tool is called."""
+        """Start the span of a tool call."""
         name = str((serialized or {}).get("name") or "tool")
         values = {attributes.OPERATION: attributes.EXECUTE_TOOL, attributes.TOOL_NAME: name}
         if tool_call_id is not None:
@@ -119,17 +119,17 @@ class CallSpans(BaseCallbackHandler):
         self._open(f"{attributes.EXECUTE_TOOL} {name}", run_id, parent_run_id, values)
 
     def on_tool_end(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        """A tool has answered."""
+        """End the span of a tool call."""
         self._close(run_id)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """A tool has failed, or waits for a person."""
+        """End the span of a tool call that failed, or that was interrupted for a person."""
         self._close(run_id, None if isinstance(error, GraphBubbleUp) else error)
 
     def _open(self, name: str, run_id: UUID, parent: UUID | None, values: dict[str, str]) -> None:
         known: dict[str, AttributeValue] = {**values}
         self._parents[run_id] = parent
-        context = trace.set_span_in_context(self._above(parent))
+        context = trace.set_span_in_context(self._parent_span(parent))
         self._spans[run_id] = self._tracer.start_span(
             name, context=context, kind=SpanKind.CLIENT, attributes=known
         )
@@ -144,7 +144,7 @@ class CallSpans(BaseCallbackHandler):
             span.set_attribute(attributes.ERROR_TYPE, type(error).__qualname__)
         span.end()
 
-    def _above(self, parent: UUID | None) -> Span:
+    def _parent_span(self, parent: UUID | None) -> Span:
         while parent is not None:
             if parent in self._spans:
                 return self._spans[parent]

@@ -1,4 +1,4 @@
-"""Whether this process can do its work: what load balancers and operators ask."""
+"""Readiness checks of a process, for load balancers and operators."""
 
 import asyncio
 
@@ -7,26 +7,26 @@ from psycopg_pool import PoolTimeout
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from bathysphere.engine.database import Pool
-from bathysphere.engine.schema import scripts
+from bathysphere.engine.database.pool import Pool
+from bathysphere.engine.database.schema import migration_scripts
 
 
 class Health:
-    """Looks at the database, its migrations and Redis. Says no when the process is leaving."""
+    """Checks the database, its migrations and Redis. Not ready during a shutdown."""
 
     def __init__(self, pool: Pool, redis: Redis | None = None, *, seconds: float = 2) -> None:
         self._pool = pool
         self._redis = redis
         self._seconds = seconds
-        self._is_leaving = False
+        self._is_shutting_down = False
 
-    def leave(self) -> None:
-        """From now on the process is not ready: it is about to stop."""
-        self._is_leaving = True
+    def begin_shutdown(self) -> None:
+        """Report the process as not ready from now on."""
+        self._is_shutting_down = True
 
     async def check(self) -> dict[str, str]:
-        """What was looked at, and `ok` or what is wrong with it."""
-        checks = {"process": "leaving" if self._is_leaving else "ok"}
+        """Return `ok` or the problem, by name of the check."""
+        checks = {"process": "shutting down" if self._is_shutting_down else "ok"}
         checks |= await self._database()
         if self._redis is not None:
             checks["redis"] = await self._ping(self._redis)
@@ -41,8 +41,8 @@ class Health:
         except psycopg.errors.UndefinedTable:
             return {"database": "ok", "migrations": "missing"}
         except (psycopg.Error, PoolTimeout, TimeoutError):
-            return {"database": "away"}
-        is_current = scripts().keys() <= {row["name"] for row in rows}
+            return {"database": "unavailable"}
+        is_current = migration_scripts().keys() <= {row["name"] for row in rows}
         return {"database": "ok", "migrations": "ok" if is_current else "missing"}
 
     async def _ping(self, redis: Redis) -> str:
@@ -50,5 +50,5 @@ class Health:
             async with asyncio.timeout(self._seconds):
                 await redis.ping()
         except (RedisError, OSError, TimeoutError):
-            return "away"
+            return "unavailable"
         return "ok"

@@ -1,8 +1,7 @@
-"""Structured logs: one JSON object a line, or short text in a terminal.
+"""Structured logs: one JSON object per line, or short text in a terminal.
 
-Lines carry the request, thread, run and trace they belong to. The text of an exception may hold
-what a person or a model wrote, so only its kind and its place are logged unless the operator asks
-for contents.
+Lines carry their request, thread, run and trace. The text of an exception may contain user or model
+content, so only its type and location are logged unless the operator enables contents.
 """
 
 import contextlib
@@ -20,13 +19,18 @@ import psycopg
 from opentelemetry import trace
 
 from bathysphere.core.errors import BathysphereError
-from bathysphere.server.settings import LogFormat, LogLevel
+from bathysphere.server.process.settings import LogFormat, LogLevel
 
 _bound: ContextVar[Mapping[str, str]] = ContextVar("bathysphere_log_fields", default={})  # noqa: B039  # never changed in place
 _TOKENS = re.compile(r"cashu[AB][\w=-]{8,}")
-_HIDDEN = "cashu…"
-"""E-cash is money for whoever reads it; ours is locked, what somebody pastes may not be."""
-_PLAIN_ERRORS = (BathysphereError, OSError, psycopg.OperationalError)
+_REDACTED = "cashu…"
+"""E-cash is money for whoever reads it; ours is locked, but pasted tokens may not be."""
+_CONTROLS = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F))
+}
+"""Escapes of control characters that could forge a line or control a terminal."""
+_SAFE_ERRORS = (BathysphereError, OSError, psycopg.OperationalError)
 _QUIET = (
     "httpx",
     "httpcore",
@@ -40,7 +44,7 @@ _QUIET = (
 
 @contextlib.contextmanager
 def bound(**fields: str) -> Iterator[None]:
-    """Every line logged inside carries these fields."""
+    """Add fields to every line logged in this context."""
     token = _bound.set({**_bound.get(), **fields})
     try:
         yield
@@ -49,14 +53,14 @@ def bound(**fields: str) -> Iterator[None]:
 
 
 def bind(**fields: str) -> None:
-    """Every line that this task logs from here on carries these fields."""
+    """Add fields to every line that this task logs from now on."""
     _bound.set({**_bound.get(), **fields})
 
 
 def set_up_logs(
     *, format: LogFormat, level: LogLevel, contents: bool = False, stream: TextIO | None = None
 ) -> None:
-    """Send all of the process's logs to one place, in one form."""
+    """Send all logs of the process to one stream, in one format."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(contents=contents) if format == "json" else TextLines(contents))
     root = logging.getLogger()
@@ -64,19 +68,19 @@ def set_up_logs(
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level.upper())
-    for name in _QUIET:  # they log addresses, and at debug level whole prompts
+    for name in _QUIET:  # they log URLs, and whole prompts at debug level
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class JsonLines(logging.Formatter):
-    """One object a line."""
+    """Formats records as one JSON object per line."""
 
     def __init__(self, *, contents: bool = False) -> None:
         super().__init__()
         self._contents = contents
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's line."""
+        """Format a record as one line."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -87,22 +91,22 @@ class JsonLines(logging.Formatter):
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1] is not None:
-            line["error"] = _described(record.exc_info[1], contents=self._contents)
+            line["error"] = _describe(record.exc_info[1], contents=self._contents)
         written = orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-        return _TOKENS.sub(_HIDDEN, written)
+        return _TOKENS.sub(_REDACTED, written)
 
 
 class TextLines(logging.Formatter):
-    """For a person at a terminal."""
+    """Formats records for a terminal."""
 
     def __init__(self, contents: bool = False) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
         self._contents = contents
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's lines."""
+        """Format a record as one or two lines."""
         error = record.exc_info[1] if record.exc_info else None
-        message = _message(record, contents=self._contents)
+        message = _message(record, contents=self._contents).translate(_CONTROLS)
         changed = {"msg": message, "args": (), "exc_info": None, "exc_text": None}
         plain = logging.makeLogRecord({**record.__dict__, **changed})
         line = super().format(plain)
@@ -110,26 +114,27 @@ class TextLines(logging.Formatter):
         if "duration_ms" in fields:
             line += f" {fields['duration_ms']} ms"
         if error is not None:
-            described = _described(error, contents=self._contents)
+            described = _describe(error, contents=self._contents)
             line += f"\n  {described['kind']} at {', '.join(described['at'][-3:])}"
-            line += f": {described['text']}" if "text" in described else ""
-        return _TOKENS.sub(_HIDDEN, line)
+            text = str(described.get("text", "")).translate(_CONTROLS)
+            line += f": {text}" if text else ""
+        return _TOKENS.sub(_REDACTED, line)
 
 
 def _message(record: logging.LogRecord, *, contents: bool) -> str:
-    """The line's text; of an exception in it only the kind, unless its text is about services."""
+    """The message; exceptions are reduced to their type unless their text is known to be safe."""
     if contents or not isinstance(record.args, tuple):
         return record.getMessage()
-    shown = tuple(
+    arguments = tuple(
         type(value).__qualname__
-        if isinstance(value, BaseException) and not isinstance(value, _PLAIN_ERRORS)
+        if isinstance(value, BaseException) and not isinstance(value, _SAFE_ERRORS)
         else value
         for value in record.args
     )
-    return str(record.msg) % shown if shown else record.getMessage()
+    return str(record.msg) % arguments if arguments else record.getMessage()
 
 
-def _described(error: BaseException, *, contents: bool) -> dict[str, Any]:
+def _describe(error: BaseException, *, contents: bool) -> dict[str, Any]:
     frames = traceback.extract_tb(error.__traceback__)
     described: dict[str, Any] = {
         "kind": f"{type(error).__module__}.{type(error).__qualname__}",

@@ -1,24 +1,27 @@
-"""The engine's parts with a meter on them: the engine itself knows no metrics."""
+"""Engine components with metrics; the engine itself does not depend on metrics."""
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 from typing_extensions import override
 
 from bathysphere.core.clock import Clock
-from bathysphere.engine.events import Batch, Entry, Event, EventLog
-from bathysphere.engine.queue import Queue
+from bathysphere.core.errors import UpstreamError
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Database, Pool
+from bathysphere.engine.events.log import Batch, Entry, Event, EventLog
+from bathysphere.engine.runs.queue import JobAttempt, Queue
 from bathysphere.server.observability.metrics import Metrics
 
 _LIFECYCLE = b'{"channel":"lifecycle"'
-_BEGINS = ("started", "running")
-_MOST = 10_000
+_START_EVENTS = ("started", "running")
+_MAX_RUNS = 10_000
 
 
 class MeasuredLog(EventLog):
-    """An event log that counts the ends of runs as they pass."""
+    """An event log that counts runs as they end."""
 
     def __init__(self, log: EventLog, metrics: Metrics, *, clock: Clock) -> None:
         self._log = log
@@ -27,35 +30,49 @@ class MeasuredLog(EventLog):
         self._began: OrderedDict[str, float] = OrderedDict()
 
     async def append(
-        self, thread_id: UUID, bodies: Sequence[bytes], *, token: int = 0, after_loss: bool = False
+        self,
+        thread_id: UUID,
+        bodies: Sequence[bytes],
+        *,
+        owner: Owner,
+        token: int = 0,
+        after_loss: bool = False,
     ) -> int:
-        """Add events; return the last id given."""
+        """Append an owner's events; return the last id."""
         for body in bodies:
             if body.startswith(_LIFECYCLE):
                 self._count(Event.decode(body))
-        return await self._log.append(thread_id, bodies, token=token, after_loss=after_loss)
+        try:
+            return await self._log.append(
+                thread_id, bodies, owner=owner, token=token, after_loss=after_loss
+            )
+        except UpstreamError:
+            self._metrics.events_dropped.inc(len(bodies))
+            raise
 
     async def last_id(self, thread_id: UUID) -> int:
-        """The id of the newest event, 0 when the log is empty."""
+        """The id of the newest event; 0 if the log is empty."""
         return await self._log.last_id(thread_id)
 
-    async def newest(self, thread_id: UUID, *, count: int) -> list[Entry]:
-        """The last events, the newest first."""
-        return await self._log.newest(thread_id, count=count)
+    async def newest(self, thread_id: UUID, *, owner: Owner, count: int) -> list[Entry]:
+        """The owner's events among the last `count`, newest first."""
+        return await self._log.newest(thread_id, owner=owner, count=count)
 
-    def batches(self, thread_id: UUID, *, after: int = 0) -> AsyncGenerator[Batch, None]:
-        """All that is held after an id, then what comes, without end, as it came."""
-        return self._log.batches(thread_id, after=after)
+    def batches(
+        self, thread_id: UUID, *, owner: Owner, after: int = 0
+    ) -> AsyncGenerator[Batch, None]:
+        """The owner's events after an id, then new ones as they arrive, without end."""
+        return self._log.batches(thread_id, owner=owner, after=after)
 
     async def delete(self, thread_id: UUID) -> None:
-        """Forget the thread."""
+        """Delete the thread's events."""
         await self._log.delete(thread_id)
 
     def _count(self, event: Event) -> None:
         data: dict[str, Any] = event.data
-        if data.get("event") in _BEGINS:
+        if data.get("event") in _START_EVENTS:
             self._began[event.run_id] = self._clock.monotonic()
-            if len(self._began) > _MOST:  # those whose end another worker saw
+            if len(self._began) > _MAX_RUNS:  # runs that ended on another worker
                 self._began.popitem(last=False)
         if (status := data.get("status")) is None:
             return
@@ -66,14 +83,29 @@ class MeasuredLog(EventLog):
 
 
 class MeasuredQueue(Queue):
-    """A queue that counts the runs it takes back from dead workers."""
+    """A queue that counts recovered runs."""
 
-    metrics: Metrics | None = None
+    def __init__(self, pool: Pool, *, database: Database, metrics: Metrics) -> None:
+        super().__init__(pool, database=database)
+        self._metrics = metrics
 
     @override
-    async def reap(self, stalled_after: float) -> list[UUID]:
-        """Queue again the jobs of workers that have not been heard of for `stalled_after` s."""
-        found = await super().reap(stalled_after)
-        if self.metrics is not None:
-            self.metrics.takeovers.inc(len(found))
-        return found
+    async def requeue_stalled(self, stalled_after: float) -> list[UUID]:
+        """Requeue the jobs of workers without a heartbeat for `stalled_after` seconds."""
+        run_ids = await super().requeue_stalled(stalled_after)
+        self._metrics.takeovers.inc(len(run_ids))
+        return run_ids
+
+    @override
+    async def requeue_missing(self, worker_id: int, lost: Iterable[JobAttempt]) -> list[UUID]:
+        """Requeue jobs that a live worker holds in the database but does not run."""
+        run_ids = await super().requeue_missing(worker_id, lost)
+        self._metrics.taken_back.inc(len(run_ids))
+        return run_ids
+
+    @override
+    async def requeue_orphans(self) -> list[UUID]:
+        """Queue unfinished runs that have no job: a safety net."""
+        run_ids = await super().requeue_orphans()
+        self._metrics.adoptions.inc(len(run_ids))
+        return run_ids

@@ -1,103 +1,147 @@
-"""What Prometheus asks for: requests, streams, runs and the queue.
+"""Prometheus metrics of requests, streams, runs, the queue and payments.
 
-A process has one `Metrics`. Figures about the queue are the same in every process (they come from
-the database when asked), so take their maximum over processes and not their sum.
+A process has one `Metrics`. Figures of the queue are read from the database at each scrape and are
+the same in every process, so aggregate them with max, not sum.
 """
 
 import asyncio
+import logging
 
 import psycopg
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0
 from psycopg_pool import PoolTimeout
 
-from bathysphere.engine.database import Pool
+from bathysphere.core.clock import Clock
+from bathysphere.engine.database.pool import Pool
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_1_0_0
 _REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _RUN_SECONDS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
 
 
+_log = logging.getLogger(__name__)
+
+
 class Metrics:
-    """The figures of a process."""
+    """The metrics of a process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "bathysphere_http_requests",
-            "Requests answered.",
+            "HTTP requests.",
             ["method", "route", "status"],
             registry=self.registry,
         )
         self.request_seconds = Histogram(
             "bathysphere_http_request_seconds",
-            "From a request to the start of its answer.",
+            "Time from a request to the start of its response.",
             ["method", "route"],
             buckets=_REQUEST_SECONDS,
             registry=self.registry,
         )
         self.open_streams = Gauge(
-            "bathysphere_open_streams", "Event streams now open.", registry=self.registry
+            "bathysphere_open_streams", "Open event streams.", registry=self.registry
         )
         self.runs_ended = Counter(
             "bathysphere_runs_ended",
-            "Runs that this process ended, by how.",
+            "Runs that ended in this process, by status.",
             ["graph", "status"],
             registry=self.registry,
         )
         self.run_seconds = Histogram(
             "bathysphere_run_seconds",
-            "From the start of a run's last attempt to its end.",
+            "Time from the start of a run's last attempt to its end.",
             ["graph"],
             buckets=_RUN_SECONDS,
             registry=self.registry,
         )
         self.takeovers = Counter(
             "bathysphere_takeovers",
-            "Runs of dead workers that this process put back into the queue.",
+            "Runs of dead workers that this process requeued.",
+            registry=self.registry,
+        )
+        self.taken_back = Counter(
+            "bathysphere_taken_back",
+            "Runs that this worker lost while fetching them, and requeued.",
+            registry=self.registry,
+        )
+        self.adoptions = Counter(
+            "bathysphere_adoptions",
+            "Runs without a job that this process requeued; more than 0 is a bug.",
+            registry=self.registry,
+        )
+        self.events_dropped = Counter(
+            "bathysphere_events_dropped",
+            "Live events that the event log did not accept.",
+            registry=self.registry,
+        )
+        self.pool_waits = Gauge(
+            "bathysphere_pool_waits",
+            "Requests that had to wait for a database connection since the process started.",
+            registry=self.registry,
+        )
+        self.pool_wait_seconds = Gauge(
+            "bathysphere_pool_wait_seconds",
+            "Total time that requests waited for a database connection.",
             registry=self.registry,
         )
         self.runs = Gauge(
-            "bathysphere_runs", "Runs that are not over.", ["status"], registry=self.registry
+            "bathysphere_runs", "Unfinished runs, by status.", ["status"], registry=self.registry
         )
         self.oldest_waiting = Gauge(
             "bathysphere_queue_oldest_seconds",
-            "How long the oldest waiting run has waited.",
+            "Age of the oldest waiting run.",
             registry=self.registry,
         )
         self.workers = Gauge(
-            "bathysphere_workers", "Workers heard of in the last minute.", registry=self.registry
+            "bathysphere_workers",
+            "Workers with a heartbeat in the last minute.",
+            registry=self.registry,
         )
 
         self.payment_sessions = Gauge(
             "bathysphere_payments_sessions",
-            "Payment sessions that are not closed.",
+            "Payment sessions that are open or closing.",
             ["status"],
             registry=self.registry,
         )
         self.payment_sats = Gauge(
             "bathysphere_payments_sats",
-            "Sats by account of the ledger: held for people, in the vault, stuck, lost.",
+            "Sats by ledger account, such as held for users, vault, stuck or lost.",
             ["account"],
             registry=self.registry,
         )
         self.payment_refunds = Gauge(
             "bathysphere_payments_refunds_unclaimed",
-            "Refunds that nobody is known to have taken.",
+            "Refunds not yet known to be claimed.",
             registry=self.registry,
         )
         self.payment_imbalance = Gauge(
             "bathysphere_payments_imbalance_sats",
-            "What the last audit found to be wrong; anything but 0 is an alarm.",
+            "Imbalance found by the last audit; alert on any value other than 0.",
+            registry=self.registry,
+        )
+        self.payment_imbalance.set(float("nan"))
+        self.payment_audited = Gauge(
+            "bathysphere_payments_audit_timestamp_seconds",
+            "Time of the last audit; 0 before the first. Alert if it is old.",
             registry=self.registry,
         )
 
     def render(self) -> bytes:
-        """All figures, as Prometheus reads them."""
+        """Render all metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
-    async def look_at_queue(self, pool: Pool, *, seconds: float = 2) -> None:
-        """Bring the queue's figures up to date; those of a database that is away are NaN."""
+    def update_pool(self, pool: Pool) -> None:
+        """Update the metrics of the connection pool."""
+        stats = pool.get_stats()
+        self.pool_waits.set(stats.get("requests_queued", 0))
+        self.pool_wait_seconds.set(stats.get("requests_wait_ms", 0) / 1000)
+
+    async def update_queue(self, pool: Pool, *, seconds: float = 2) -> None:
+        """Update the metrics of the queue; NaN while the database is unavailable."""
         try:
             async with asyncio.timeout(seconds), pool.connection() as connection:
                 rows = await (await connection.execute(_RUNS)).fetchall()
@@ -115,26 +159,39 @@ class Metrics:
         self.oldest_waiting.set(found["pending"]["oldest"] if "pending" in found else 0)
         self.workers.set(workers["count"] if workers is not None else 0)
 
-    async def look_at_payments(self, pool: Pool, *, seconds: float = 5) -> None:
-        """Bring the ledger's figures up to date; those of a database that is away are NaN."""
-        from bathysphere.payments.ledger.audit import audit  # only where payment is on
-
+    async def update_payments(self, pool: Pool, *, seconds: float = 5) -> None:
+        """Update the counts of sessions and refunds; the audit runs on its own schedule."""
         try:
             async with asyncio.timeout(seconds), pool.connection() as connection:
                 rows = await (await connection.execute(_SESSIONS)).fetchall()
                 refunds = await (await connection.execute(_UNCLAIMED)).fetchone()
-            async with asyncio.timeout(seconds):
-                books = await audit(pool)
         except (psycopg.Error, PoolTimeout, TimeoutError):
-            self.payment_imbalance.set(float("nan"))
             return
         sessions = {row["status"]: row["count"] for row in rows}
         for status in ("open", "closing"):
             self.payment_sessions.labels(status).set(sessions.get(status, 0))
-        for account in ("held", "vault", "stuck", "lost", "spent"):
-            self.payment_sats.labels(account).set(getattr(books, account))
         self.payment_refunds.set(refunds["count"] if refunds is not None else 0)
+
+    async def audit_payments(self, pool: Pool, clock: Clock) -> None:
+        """Audit the ledger once and record the result; without a timeout."""
+        from bathysphere.payments.ledger.audit import audit  # only if payments are enabled
+
+        books = await audit(pool)
+        for account in ("held", "vault", "stuck", "lost", "spent", "withdrawn", "shortfall"):
+            self.payment_sats.labels(account).set(getattr(books, account))
         self.payment_imbalance.set(books.imbalance)
+        self.payment_audited.set(clock.now().timestamp())
+        if books.violations:
+            _log.error("Payments audit found violations: %s", books.violations)
+
+    async def audit_periodically(self, pool: Pool, clock: Clock, *, every: float) -> None:
+        """Audit periodically, until cancelled. While PostgreSQL is unavailable, the result ages."""
+        while True:
+            try:
+                await self.audit_payments(pool, clock)
+            except (psycopg.Error, PoolTimeout) as error:
+                _log.warning("Payments audit failed: %s", type(error).__name__)
+            await asyncio.sleep(every)
 
 
 _RUNS = """

@@ -1,8 +1,7 @@
 """Traces across API, queue, worker, model and tool.
 
-The API writes the trace it is in into the run's row; the worker that takes the run up goes on with
-that trace. Only OpenTelemetry's API is used here; without its SDK (the extra `otel`) all of this
-does nothing.
+The API stores its trace context in the run's row; the worker that executes the run continues that
+trace. Only OpenTelemetry's API is used here; without its SDK (the extra `otel`) this does nothing.
 """
 
 from dataclasses import replace
@@ -16,20 +15,23 @@ from opentelemetry.trace import SpanKind
 from typing_extensions import override
 
 from bathysphere.core.errors import missing_extra
-from bathysphere.engine.database import Connection, Pool
-from bathysphere.engine.execution import Executor, RunContext
-from bathysphere.engine.records import Owner, Run
-from bathysphere.engine.runs import Created, NewRun, Runs
+from bathysphere.core.identity import Owner
+from bathysphere.core.run_context import RunContext
+from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.records import Run
+from bathysphere.engine.runs.executor import Executor
+from bathysphere.engine.runs.new_run import NewRun
+from bathysphere.engine.runs.service import Created, Runs
 from bathysphere.server.observability import attributes
 from bathysphere.server.observability.calls import traced_calls
 from bathysphere.server.observability.logs import bind, bound
 
 CARRIER = "bathysphere_trace"
-"""Where a run's metadata carries the trace it was asked for in."""
+"""Metadata key of the trace context in which a run was created."""
 
 
 def set_up_tracing(*, endpoint: str, service: str, ratio: float = 1.0) -> Any:
-    """Send spans to a collector; returns what must be shut down at the end.
+    """Send spans to a collector; return the provider, which the caller must shut down.
 
     Raises:
         ConfigError: The extra `otel` is not installed.
@@ -50,20 +52,20 @@ def set_up_tracing(*, endpoint: str, service: str, ratio: float = 1.0) -> Any:
 
 
 class TracedRuns(Runs):
-    """Runs that remember the trace they were asked for in."""
+    """Runs that record the trace context in which they were created."""
 
     @override
     async def create(self, new: NewRun, *, owner: Owner) -> Created:
-        """Put a run on a thread, as its strategy says when the thread already has one."""
-        return await super().create(_carrying(new), owner=owner)
+        """Create a run; its strategy applies if the thread already has one."""
+        return await super().create(_with_carrier(new), owner=owner)
 
     @override
     async def enqueue(self, connection: Connection, new: NewRun, *, owner: Owner) -> Run:
-        """Put a run behind the thread's others, within the caller's transaction."""
-        return await super().enqueue(connection, _carrying(new), owner=owner)
+        """Queue a run behind the thread's others, within the caller's transaction."""
+        return await super().enqueue(connection, _with_carrier(new), owner=owner)
 
 
-def _carrying(new: NewRun) -> NewRun:
+def _with_carrier(new: NewRun) -> NewRun:
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     if not carrier:
@@ -73,17 +75,17 @@ def _carrying(new: NewRun) -> NewRun:
 
 
 class ObservedExecutor(Executor):
-    """An executor whose log lines and spans say which run they belong to."""
+    """An executor whose log lines and spans carry the run."""
 
     def __init__(self, *, pool: Pool, is_traced: bool = False, **parts: Any) -> None:
-        super().__init__(pool=pool, context=_named, **parts)
+        super().__init__(pool=pool, context=_bind_log_fields, **parts)
         self._rows = pool
         self._is_traced = is_traced
         self._tracer = trace.get_tracer("bathysphere.worker")
 
     @override
     async def execute(self, run_id: UUID, control: RunControl) -> None:
-        """Try the run once."""
+        """Execute one attempt of the run."""
         with bound(run_id=str(run_id)):
             row = await self._row(run_id) if self._is_traced else None
             if row is None:
@@ -95,7 +97,7 @@ class ObservedExecutor(Executor):
                     f"{attributes.INVOKE_AGENT} {row['graph']}",
                     context=propagate.extract(carrier),
                     kind=SpanKind.CONSUMER,
-                    record_exception=False,  # its text may hold what somebody wrote
+                    record_exception=False,  # its text may contain user content
                     set_status_on_exception=False,
                     attributes={
                         attributes.OPERATION: attributes.INVOKE_AGENT,
@@ -118,10 +120,10 @@ class ObservedExecutor(Executor):
             async with self._rows.connection() as connection:
                 return await (await connection.execute(query, (CARRIER, run_id))).fetchone()
         except psycopg.Error:
-            return None  # the run itself will say so
+            return None  # the run will fail with the same error
 
 
-def _named(context: RunContext) -> RunContext:
-    """Called as a run begins, in the run's own task: its log lines name its thread from here on."""
+def _bind_log_fields(context: RunContext) -> RunContext:
+    """Bind the thread and tenant to the log lines of the run's task."""
     bind(thread_id=context.thread_id, tenant=context.tenant)
     return context

@@ -1,1 +1,1 @@
-"""Prepaid use at the edge: its settings, its parts, and what an operator sees of it."""
+"""Prepaid use over HTTP: settings, assembly and routes."""

@@ -1,51 +1,50 @@
-"""What the routes of payment are given: the till, and whose money it is."""
+"""The payment dependency of the routes: the payment service and the payer."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from bathysphere.core.errors import CallerError
+from bathysphere.core.identity import Owner
 from bathysphere.core.payments import Bill
 from bathysphere.server.deps import CurrentOwner, ServicesDep
 
 if TYPE_CHECKING:
-    from bathysphere.payments.ledger.records import Payer, Session
-    from bathysphere.payments.till import Till
+    from bathysphere.payments.ledger.records import Session
+    from bathysphere.payments.service import PaymentService
 
 
 class PaymentsOff(CallerError):
-    """Nothing is paid for on this server."""
+    """Payments are disabled on this server."""
 
     code = "payments_off"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payment:
-    """The till, as one caller may use it."""
+    """The payment service for one payer."""
 
-    till: "Till"
-    payer: "Payer"
+    service: "PaymentService"
+    payer: Owner
 
     async def bill(self, thread_id: UUID) -> Bill:
-        """How to pay into the thread's account."""
-        return await self.till.bill(str(thread_id), 0, payer=self.payer)
+        """Create a payment request for the thread's account."""
+        return await self.service.bill(str(thread_id), 0, payer=self.payer)
 
 
 async def payment_of(owner: CurrentOwner, services: ServicesDep) -> Payment:
-    """The till for the caller that the connection's identity stands for.
+    """Return the payment service for the caller.
 
     Raises:
-        PaymentsOff: There is none.
+        PaymentsOff: Payments are disabled.
     """
     if services.payments is None:
-        raise PaymentsOff("nothing is paid for here", hint="just start a run")
-    from bathysphere.server.payments.parts import payer_of  # there, when payment is on
-
-    return Payment(till=services.payments.till, payer=payer_of(owner))
+        raise PaymentsOff("Payments are disabled on this server", hint="start runs without paying")
+    return Payment(service=services.payments.service, payer=owner)
 
 
 def session_json(session: "Session", request: str | None) -> dict[str, Any]:
-    """A session as clients read it."""
+    """A session as JSON."""
     names = (
         "session_id", "thread_id", "epoch", "status", "unit", "credited", "spent", "refunded",
         "balance",

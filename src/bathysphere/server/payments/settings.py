@@ -1,9 +1,8 @@
-"""How use is paid for: read once at the edge, from `BATHYSPHERE_PAYMENTS_…` variables.
+"""Settings of payments, from `BATHYSPHERE_PAYMENTS_…` environment variables.
 
-Nothing set means that nothing is charged and nothing needs a wallet.
+By default payments are disabled and no wallet is needed.
 """
 
-import re
 from datetime import timedelta
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -20,14 +19,14 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bathysphere.server.settings import unusable
+from bathysphere.server.process.settings import invalid_settings
 
 PREFIX = "BATHYSPHERE_PAYMENTS_"
 _MIN_SECRET = 32
 
 
 class PaymentSettings(BaseSettings):
-    """Everything an operator can change about payments."""
+    """Settings of payments."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
@@ -35,58 +34,59 @@ class PaymentSettings(BaseSettings):
 
     mint: str | None = Field(
         default=None,
-        description="The address of the one mint whose e-cash is taken; not set: nothing is paid.",
+        description="URL of the mint whose e-cash is accepted; default: payments are disabled.",
     )
     secret: SecretStr | None = Field(
         default=None,
-        description="At least 32 characters from which all keys are made. Lost, money is lost.",
+        description="Master secret (at least 32 characters). If lost, funds are unrecoverable.",
     )
-    price_step: NonNegativeInt = Field(default=1, description="Sats for each model call.")
-    price_1k_input: NonNegativeInt = Field(
-        default=0, description="Sats for a thousand tokens that go to the model."
-    )
-    price_1k_output: NonNegativeInt = Field(
-        default=0, description="Sats for a thousand tokens that the model answers."
-    )
+    price_step: NonNegativeInt = Field(default=1, description="Sats per model call.")
+    price_1k_input: NonNegativeInt = Field(default=0, description="Sats per 1,000 input tokens.")
+    price_1k_output: NonNegativeInt = Field(default=0, description="Sats per 1,000 output tokens.")
     reserved_output: PositiveInt = Field(
         default=4096,
-        description="Tokens of answer that are charged before a call; what is not used goes back.",
+        description="Output tokens charged before a call; unused ones are refunded.",
     )
-    topup: PositiveInt = Field(default=100, description="Sats that a payment request asks for.")
+    topup: PositiveInt = Field(default=100, description="Amount of a payment request, in sats.")
     lock_hours: PositiveFloat = Field(
-        default=48, description="How long a payment request asks deposits to be locked."
+        default=48, description="Lock time that payment requests ask for."
     )
-    min_lock_hours: PositiveFloat = Field(default=6, description="The shortest lock that is taken.")
+    min_lock_hours: PositiveFloat = Field(
+        default=6, description="Minimum lock time that is accepted."
+    )
     max_lock_hours: PositiveFloat = Field(
-        default=30 * 24, description="The longest lock that is taken."
+        default=30 * 24, description="Maximum lock time that is accepted."
     )
     close_before_hours: PositiveFloat = Field(
-        default=1, description="How long before the first lock ends a session closes by itself."
+        default=1, description="A session closes this long before its first lock expires."
     )
     idle_hours: PositiveFloat = Field(
-        default=24, description="How long nobody uses a session before it closes by itself."
+        default=24, description="A session closes after this time without use."
     )
     call_grace_minutes: PositiveFloat = Field(
-        default=15, description="How long a closing session waits for a model call under way."
+        default=15, description="How long a closing session waits for a running model call."
     )
     sweep_seconds: PositiveFloat = Field(
-        default=2, description="How often a worker looks for what is to be settled."
+        default=2, description="Interval at which a worker settles due payments."
+    )
+    audit_seconds: PositiveFloat = Field(
+        default=300, description="Interval at which a process audits the ledger for its metrics."
     )
     mint_seconds: Annotated[float, Field(gt=0, le=120)] = Field(
-        default=10, description="How long the mint may take to answer."
+        default=10, description="Timeout of requests to the mint."
     )
 
     @classmethod
-    def from_environment(cls, **given: Any) -> Self:
-        """Read the settings.
+    def from_environment(cls, **values: Any) -> Self:
+        """Read the settings from the environment.
 
         Raises:
-            ConfigError: A value cannot be used; one sentence, naming the variable.
+            ConfigError: A value is invalid; the message names the variable.
         """
         try:
-            return cls(**given)
+            return cls(**values)
         except ValidationError as error:
-            raise unusable(error, prefix=PREFIX, guide="docs/payments.md") from error
+            raise invalid_settings(error, prefix=PREFIX, guide="docs/payments.md") from error
 
     @field_validator("mint")
     @classmethod
@@ -96,30 +96,32 @@ class PaymentSettings(BaseSettings):
         parts = urlsplit(value)
         is_local = parts.hostname in ("127.0.0.1", "localhost", "::1")
         if not parts.hostname or parts.username or parts.query or parts.fragment:
-            raise ValueError("give the address of a mint, such as https://mint.example")
+            raise ValueError("Expected the URL of a mint, such as https://mint.example")
         if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
-            raise ValueError("a mint is asked over https, or on this machine")
-        return re.sub(r"/+$", "", value)
+            raise ValueError("The mint URL must use https (http is allowed on localhost)")
+        return value.rstrip("/")
 
     @model_validator(mode="after")
-    def _belongs_together(self) -> Self:
+    def _check_combinations(self) -> Self:
         if self.mint is None:
             return self
         if self.secret is None or len(self.secret.get_secret_value()) < _MIN_SECRET:
-            raise ValueError(f"payments need {PREFIX}SECRET with at least {_MIN_SECRET} characters")
+            raise ValueError(f"Payments need {PREFIX}SECRET with at least {_MIN_SECRET} characters")
         if not (self.price_step or self.price_1k_input or self.price_1k_output):
-            raise ValueError(f"a price of nothing: set {PREFIX}PRICE_STEP, or unset {PREFIX}MINT")
+            raise ValueError(
+                f"Price must be greater than zero: set {PREFIX}PRICE_STEP, or unset {PREFIX}MINT"
+            )
         if not self.close_before_hours < self.min_lock_hours <= self.lock_hours:
-            raise ValueError("a lock must outlast what a session needs to close")
+            raise ValueError("Lock times must be longer than the time a session needs to close")
         if self.lock_hours > self.max_lock_hours:
-            raise ValueError("payment requests ask for a longer lock than is taken")
+            raise ValueError("Requested lock time exceeds the maximum accepted")
         return self
 
-    # ── answers ──
+    # ── derived values ──
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is paid for."""
+        """Whether payments are enabled."""
         return self.mint is not None
 
     @property
@@ -130,9 +132,9 @@ class PaymentSettings(BaseSettings):
 
     @property
     def master(self) -> bytes:
-        """The secret, as bytes."""
+        """The master secret, as bytes."""
         return self.secret.get_secret_value().encode() if self.secret is not None else b""
 
     def hours(self, name: str) -> timedelta:
-        """A setting in hours."""
+        """A setting in hours, as a duration."""
         return timedelta(hours=getattr(self, f"{name}_hours"))

@@ -1,1 +1,1 @@
-"""LangChain's agent streaming protocol, version 2: what is said on the wire, and how it is made."""
+"""LangChain's agent streaming protocol, version 2: commands, feeds and the wire format."""

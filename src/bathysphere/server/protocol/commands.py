@@ -1,4 +1,4 @@
-"""Commands to a thread: what each does, and what it answers with."""
+"""Commands of protocol v2 to a thread, and their results."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,17 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from bathysphere.core.errors import BathysphereError, UpstreamError
+from bathysphere.core.identity import Owner
 from bathysphere.engine.errors import RunNotFound
-from bathysphere.engine.records import Owner, Strategy, Work
-from bathysphere.engine.runs import NewRun
-from bathysphere.server.assistants import resolve
+from bathysphere.engine.records import Strategy, Work
+from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.server.errors import CheckpointNotFound, InvalidRequest
+from bathysphere.server.langgraph_api.assistants import resolve
+from bathysphere.server.langgraph_api.run_requests import make_work
+from bathysphere.server.process.services import Services
+from bathysphere.server.protocol.position import Position
 from bathysphere.server.protocol.tree import tree_of
-from bathysphere.server.protocol.wire import WIDTH, channel_of, first_seq
-from bathysphere.server.questions import give
+from bathysphere.server.protocol.wire import channel_of
 from bathysphere.server.schemas.protocol import (
     Command,
     Fork,
@@ -25,14 +28,12 @@ from bathysphere.server.schemas.protocol import (
     RunStart,
     StateGet,
 )
-from bathysphere.server.services import Services
-from bathysphere.server.work import make_work
 
 Json = dict[str, Any]
 _M = TypeVar("_M", bound=BaseModel)
-_LOOKS_BACK = 128  # events; what was asked before them was read long ago
+_SEARCH_WINDOW = 128  # events; older questions were read long ago
 
-# The engine's codes in the protocol's words; what is missing is an invalid argument.
+# Protocol error codes by the engine's codes; the default is `invalid_argument`.
 CODES = {
     "run_not_found": "no_such_run",
     "checkpoint_not_found": "no_such_checkpoint",
@@ -43,117 +44,133 @@ CODES = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Desk:
-    """Where commands of one owner to one thread are handled."""
+class CommandHandler:
+    """Handles the commands of one owner to one thread."""
 
     services: Services
     thread_id: UUID
     owner: Owner
 
     async def handle(self, command: Command) -> Json:
-        """Do it; what cannot be done is an answer too.
+        """Execute a command; failures are returned as error responses.
 
         Raises:
-            ThreadNotFound: The thread is another owner's, or missing where it must be there.
+            ThreadNotFound: The thread belongs to another owner, or is missing but required.
         """
         handler = HANDLERS.get(command.method)
         if handler is None:
-            return _refused(command, "unknown_command", f"no command {command.method!r}")
-        # Before the command, so that a client that goes on from there misses nothing of its run.
+            return _error(command, "unknown_command", f"Unknown command {command.method!r}")
+        # Read before the command, so that a client that resumes there misses no event of its run.
         last = await self.services.events.last_id(self.thread_id)
         try:
             result = await handler(self, command.params)
         except ValidationError as error:
-            return _refused(command, "invalid_argument", _problems(error))
+            return _error(command, "invalid_argument", _problems(error))
         except BathysphereError as error:
             if error.code == "thread_not_found":
                 raise
-            return _refused(command, CODES.get(error.code, "invalid_argument"), str(error))
+            return _error(command, CODES.get(error.code, "invalid_argument"), str(error))
         if waiting_for := result.get("waiting_for"):
-            last = await self._before_asked(waiting_for, last)
-        meta = {"applied_through_seq": first_seq(last) + WIDTH - 1}
+            last = await self._before_questions(waiting_for, last)
+        meta = {"applied_through_seq": Position.end_of(last).seq}
         return {"type": "success", "id": command.id, "result": result, "meta": meta}
 
-    async def _before_asked(self, questions: Sequence[str], last: int) -> int:
-        """The id before those of open questions: the client may not have read them yet.
+    async def _before_questions(self, questions: Sequence[str], last: int) -> int:
+        """Return the id before the open questions, which the client may not have read yet.
 
-        It takes what is at or before `applied_through_seq` for history, and drops it.
+        Clients treat events up to `applied_through_seq` as history and drop them.
         """
         try:
-            newest = await self.services.events.newest(self.thread_id, count=_LOOKS_BACK)
-        except UpstreamError:  # the answer is taken all the same
+            newest = await self.services.events.newest(
+                self.thread_id, owner=self.owner, count=_SEARCH_WINDOW
+            )
+        except UpstreamError:  # the answer is accepted anyway
             return last
-        asked = [entry for entry in newest if channel_of(entry) == "input"]
-        still_open = [e.id for e in asked if e.event().data["interrupt_id"] in questions]
+        requests = [entry for entry in newest if channel_of(entry) == "input"]
+        still_open = [e.id for e in requests if e.event().data["interrupt_id"] in questions]
         return min([last, *(entry_id - 1 for entry_id in still_open)])
 
     async def start(
-        self, graph: str, work: Work, strategy: Strategy | None = None, *, creates: bool = False
+        self,
+        graph: str,
+        work: Work,
+        strategy: Strategy | None = None,
+        *,
+        create_if_missing: bool = False,
     ) -> Json:
-        """Put a run on the thread."""
+        """Create a run on the thread."""
         new = NewRun(
             thread_id=self.thread_id,
             graph=graph,
             work=work,
             strategy=strategy or "enqueue",
-            creates_thread=creates,
+            creates_thread=create_if_missing,
         )
         created = await self.services.runs.create(new, owner=self.owner)
         return {"run_id": str(created.run.run_id)}
 
     async def graph(self) -> str:
-        """The graph the thread was last used with."""
+        """The graph that the thread was last used with."""
         name = await self.services.states.graph_of(self.thread_id, owner=self.owner)
         if name is None:
-            raise RunNotFound(f"thread {self.thread_id} has had no run")
+            raise RunNotFound(f"Thread {self.thread_id} has no runs")
         return name
 
 
-async def _run_start(desk: Desk, params: Json) -> Json:
-    asked = _parse(RunStart, params)
-    graph = resolve(desk.services.graphs, asked.assistant_id)
-    work = make_work(input=asked.input, config=asked.config, metadata=asked.metadata)
-    await _check_fork(desk, work)
-    return await desk.start(graph, work, asked.multitask_strategy, creates=True)
+async def _run_start(handler: CommandHandler, params: Json) -> Json:
+    request = _parse(RunStart, params)
+    graph = resolve(handler.services.graphs, request.assistant_id)
+    work = make_work(
+        handler.services.graphs,
+        graph,
+        input=request.input,
+        config=request.config,
+        metadata=request.metadata,
+    )
+    await _check_fork(handler, work)
+    return await handler.start(graph, work, request.multitask_strategy, create_if_missing=True)
 
 
-async def _respond(desk: Desk, params: Json) -> Json:
-    asked = _parse(Respond, params)
+async def _respond(handler: CommandHandler, params: Json) -> Json:
+    request = _parse(Respond, params)
     try:
-        answers = asked.answers()
+        answers = request.answers()
     except ValueError as error:
         raise InvalidRequest(str(error)) from error
+    graph = await handler.graph()
     work = make_work(
-        update=asked.update, goto=asked.goto, config=asked.config, metadata=asked.metadata
+        handler.services.graphs,
+        graph,
+        update=request.update,
+        goto=request.goto,
+        config=request.config,
+        metadata=request.metadata,
     )
-    given = await give(
-        desk.services,
-        desk.thread_id,
-        answers,
-        owner=desk.owner,
-        graph=await desk.graph(),
-        work=work,
+    accepted = await handler.services.answers.give(
+        handler.thread_id, answers, owner=handler.owner, graph=graph, work=work
     )
-    result: Json = {"taken": given.taken, "waiting_for": given.waiting_for}
-    return {**result, "run_id": str(given.run.run_id)} if given.run is not None else result
+    result: Json = {"taken": accepted.taken, "waiting_for": accepted.waiting_for}
+    return {**result, "run_id": str(accepted.run.run_id)} if accepted.run is not None else result
 
 
-async def _inject(desk: Desk, params: Json) -> Json:
-    asked = _parse(Inject, params)
-    if asked.namespace:
-        raise InvalidRequest("a message can be given to the root agent only")
-    message = {"role": asked.message.role, "content": asked.message.content}
-    return await desk.start(await desk.graph(), make_work(input={"messages": [message]}))
+async def _inject(handler: CommandHandler, params: Json) -> Json:
+    request = _parse(Inject, params)
+    if request.namespace:
+        raise InvalidRequest("Messages can only be sent to the root agent")
+    message = {"role": request.message.role, "content": request.message.content}
+    graph = await handler.graph()
+    work = make_work(handler.services.graphs, graph, input={"messages": [message]})
+    return await handler.start(graph, work)
 
 
-async def _state_get(desk: Desk, params: Json) -> Json:
-    asked = _parse(StateGet, params)
-    state = await desk.services.states.read(
-        desk.thread_id, owner=desk.owner, namespace="|".join(asked.namespace)
+async def _state_get(handler: CommandHandler, params: Json) -> Json:
+    request = _parse(StateGet, params)
+    state = await handler.services.states.read(
+        handler.thread_id, owner=handler.owner, namespace="|".join(request.namespace)
     )
     values = state["values"]
-    if asked.keys is not None:
-        values = {key: values[key] for key in asked.keys if key in values}
+    if request.keys is not None:
+        values = {key: values[key] for key in request.keys if key in values}
     result: Json = {"values": values}
     if state["checkpoint_id"]:
         result["checkpoint"] = {
@@ -163,47 +180,53 @@ async def _state_get(desk: Desk, params: Json) -> Json:
     return result
 
 
-async def _list_checkpoints(desk: Desk, params: Json) -> Json:
-    asked = _parse(ListCheckpoints, params)
-    states = await desk.services.states.history(
-        desk.thread_id,
-        owner=desk.owner,
-        limit=asked.limit,
-        before=asked.before,
-        namespace="|".join(asked.namespace),
-    )
-    return {"checkpoints": [_summary(state) for state in states]}
+async def _list_checkpoints(handler: CommandHandler, params: Json) -> Json:
+    request = _parse(ListCheckpoints, params)
+    async with handler.services.states.reads.turn(handler.owner):
+        found = handler.services.states.history(
+            handler.thread_id,
+            owner=handler.owner,
+            limit=min(request.limit, handler.services.states.limits.states),
+            before=request.before,
+            namespace="|".join(request.namespace),
+        )
+        return {"checkpoints": [_summary(state) async for state, _ in found]}
 
 
-async def _fork(desk: Desk, params: Json) -> Json:
-    asked = _parse(Fork, params)
+async def _fork(handler: CommandHandler, params: Json) -> Json:
+    request = _parse(Fork, params)
+    graph = await handler.graph()
     work = make_work(
-        input=asked.input,
-        config=asked.config,
-        metadata=asked.metadata,
-        checkpoint_id=asked.checkpoint_id,
+        handler.services.graphs,
+        graph,
+        input=request.input,
+        config=request.config,
+        metadata=request.metadata,
+        checkpoint_id=request.checkpoint_id,
     )
-    await _check_fork(desk, work)
-    started = await desk.start(await desk.graph(), work)
-    return {**started, "thread_id": str(desk.thread_id)}
+    await _check_fork(handler, work)
+    started = await handler.start(graph, work)
+    return {**started, "thread_id": str(handler.thread_id)}
 
 
-async def _get_tree(desk: Desk, _: Json) -> Json:
-    return {"tree": await tree_of(desk.services, desk.thread_id, owner=desk.owner)}
+async def _get_tree(handler: CommandHandler, _: Json) -> Json:
+    return {"tree": await tree_of(handler.services, handler.thread_id, owner=handler.owner)}
 
 
-async def _check_fork(desk: Desk, work: Work) -> None:
-    """A run from a checkpoint that is not there would fail later and less clearly."""
+async def _check_fork(handler: CommandHandler, work: Work) -> None:
+    """Check that the checkpoint exists: the run would fail later and less clearly."""
     if work.checkpoint_id is None:
         return
-    found = await desk.services.states.has_checkpoint(
-        desk.thread_id, work.checkpoint_id, owner=desk.owner
+    found = await handler.services.states.has_checkpoint(
+        handler.thread_id, work.checkpoint_id, owner=handler.owner
     )
     if not found:
-        raise CheckpointNotFound(f"thread {desk.thread_id} has no such checkpoint")
+        raise CheckpointNotFound(
+            f"Checkpoint {work.checkpoint_id} not found in thread {handler.thread_id}"
+        )
 
 
-Handler = Callable[[Desk, Json], Awaitable[Json]]
+Handler = Callable[[CommandHandler, Json], Awaitable[Json]]
 HANDLERS: Mapping[str, Handler] = {
     "run.start": _run_start,
     "input.respond": _respond,
@@ -229,7 +252,7 @@ def _summary(state: Json) -> Json:
     }
 
 
-def _refused(command: Command, code: str, message: str) -> Json:
+def _error(command: Command, code: str, message: str) -> Json:
     return {"type": "error", "id": command.id, "error": code, "message": message}
 
 

@@ -1,7 +1,7 @@
-"""A subscription: the thread's log as wire events, with the state put in where the log has holes.
+"""Stream a thread's log as protocol events, with snapshots of the state in place of gaps.
 
-A reader may come before the thread exists, in the middle of a message, or after the log was lost.
-Whatever it missed, it ends up with the thread's values, its open questions and its status.
+A client may connect before the thread exists, in the middle of a message, or after the log was
+lost. Whatever it missed, it ends up with the thread's values, open questions and status.
 """
 
 from collections.abc import AsyncGenerator, Iterator
@@ -10,17 +10,19 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from bathysphere.core.identity import Owner
+from bathysphere.core.json_text import dumps
 from bathysphere.engine.errors import ThreadNotFound
-from bathysphere.engine.events import Batch, Entry, Gap
-from bathysphere.engine.records import Owner, Run
-from bathysphere.server.access import thread_exists
-from bathysphere.server.jsonable import dumps
+from bathysphere.engine.events.log import Batch, Entry, Gap
+from bathysphere.engine.events.publisher import OMITTED
+from bathysphere.engine.records import Run
+from bathysphere.server.langgraph_api.thread_access import thread_exists
+from bathysphere.server.process.services import Services
 from bathysphere.server.protocol.filter import Filter
-from bathysphere.server.protocol.wire import WIDTH, WireEvent, WireMapper, first_seq
-from bathysphere.server.services import Services
+from bathysphere.server.protocol.position import Position
+from bathysphere.server.protocol.wire import WireEvent, WireMapper
 from bathysphere.server.sse import frame
 
-OMITTED = "omitted_bytes"
 _STATUS = {
     "pending": "running",
     "running": "running",
@@ -31,109 +33,125 @@ _STATUS = {
 
 
 class Feed:
-    """One connection's view of one thread."""
+    """The event stream of one thread for one connection."""
 
     def __init__(
-        self, services: Services, thread_id: UUID, *, owner: Owner, wishes: Filter, since: int = 0
+        self,
+        services: Services,
+        thread_id: UUID,
+        *,
+        owner: Owner,
+        event_filter: Filter,
+        since: int = 0,
     ) -> None:
         self._services = services
         self._thread_id = thread_id
         self._owner = owner
-        self._wishes = wishes
-        self._since = since
-        self._mapper = WireMapper(wishes.engine_channels())
+        self._filter = event_filter
+        self._since = Position.from_seq(since)
+        self._mapper = WireMapper(event_filter.engine_channels())
         self._omitted: WireEvent | None = None
+        self._has_ended = False
+        self._tail = 0
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """The events as server-sent events, without end."""
+        """Yield the events as server-sent events, without end."""
         async with aclosing(self.events()) as found:
             async for events in found:
-                wanted = [encode(event) for event in events if self._wishes.lets(event)]
+                wanted = [encode(event) for event in events if self._filter.matches(event)]
                 if wanted:
                     yield b"".join(wanted)
 
     async def events(self) -> AsyncGenerator[list[WireEvent], None]:
-        """The wire events after `since`, those that came together in one list."""
-        is_known = await self._is_mine()
-        position = self._since // WIDTH
-        last = await self._services.events.last_id(self._thread_id)
-        if last < position or (is_known and not last and await self._is_lost()):
+        """Yield the wire events after `since`, in batches."""
+        is_known = await self._thread_exists()
+        position = self._since.entry
+        self._tail = last = await self._services.events.last_id(self._thread_id)
+        if last < position or (is_known and not last and await self._is_log_lost()):
             yield await self._snapshot(position)
             position = 0
-        # From the start, because a message that is being written began somewhere before.
-        async with aclosing(self._services.events.batches(self._thread_id)) as batches:
+        # From the start, because a message in progress began somewhere before.
+        reading = self._services.events.batches(self._thread_id, owner=self._owner)
+        async with aclosing(reading) as batches:
             async for batch in batches:
                 if not is_known or any(isinstance(item, Gap) for item in batch):
-                    is_known = await self._is_mine()
-                if events := await self._told(batch, position):
+                    is_known = await self._thread_exists()
+                if events := await self._map_batch(batch, position):
                     yield events
                 position = 0
 
-    async def _told(self, batch: Batch, position: int) -> list[WireEvent]:
-        """What a batch means to a client that has seen the log up to `position`, 0: all of it."""
-        told: list[WireEvent] = []
+    async def _map_batch(self, batch: Batch, position: int) -> list[WireEvent]:
+        """Map a batch for a client that has seen the log up to `position`; 0: no gap possible."""
+        mapped: list[WireEvent] = []
         for item in batch:
             if isinstance(item, Gap):
-                self._mapper.forget()
-                told += await self._snapshot(item.resumes_at)
+                self._mapper.reset()
+                mapped += await self._snapshot(item.resumes_at)
             else:
                 if position and item.id > position + 1:
-                    told += await self._snapshot(item.id - 1)
-                told += await self._completed(list(self._fresh(item)))
+                    mapped += await self._snapshot(item.id - 1)
+                mapped += await self._with_omitted_values(item.id, list(self._map_entry(item)))
             position = 0
-        return told
+        return mapped
 
-    def _fresh(self, entry: Entry) -> Iterator[WireEvent]:
+    def _map_entry(self, entry: Entry) -> Iterator[WireEvent]:
         for event in self._mapper.map(entry):
             if event.channel == "values" and isinstance(event.data, dict) and OMITTED in event.data:
-                self._omitted = event
-            elif event.seq > self._since:
+                if not event.namespace:
+                    self._omitted = event
+            elif event.position > self._since:
                 yield event
 
-    async def _completed(self, events: list[WireEvent]) -> list[WireEvent]:
-        """States too large for the log are sent once, when the run is over."""
-        if self._omitted is None or not any(event.is_end for event in events):
+    async def _with_omitted_values(self, entry_id: int, events: list[WireEvent]) -> list[WireEvent]:
+        """Insert a state that was too large for the log, once, when a run is over.
+
+        Not during a replay: only the last run's state is still current.
+        """
+        if self._omitted is None:
             return events
-        omitted, self._omitted = self._omitted, None
+        self._has_ended = self._has_ended or any(event.is_end for event in events)
+        if not self._has_ended or entry_id < self._tail:
+            return events
+        omitted, self._omitted, self._has_ended = self._omitted, None, False
         state = await self._services.states.read(self._thread_id, owner=self._owner)
-        values = self._event(omitted.seq, 0, "values", state["values"])
+        values = self._event(omitted.position, "values", state["values"])
         return [values, *events]
 
-    async def _is_mine(self) -> bool:
+    async def _thread_exists(self) -> bool:
         return await thread_exists(self._services.pool, self._thread_id, owner=self._owner)
 
-    async def _is_lost(self) -> bool:
-        """Whether a run is over and the log has nothing of it.
+    async def _is_log_lost(self) -> bool:
+        """Whether a run is over and the log has no events of it.
 
-        Without `since` it may be a client that lost its connection, and then the log. The log is
-        looked at last: a run that began and ended meanwhile is in it.
+        Without `since` it may be a client that lost its connection, and then the log was lost. The
+        log is read last: a run that started and ended meanwhile is in it.
         """
-        runs = await self._services.runs.of_thread(self._thread_id, owner=self._owner, limit=1)
+        runs = await self._services.runs.list_of_thread(self._thread_id, owner=self._owner, limit=1)
         if not runs or not runs[0].is_over:
             return False
         return not await self._services.events.last_id(self._thread_id)
 
     async def _snapshot(self, resumes_at: int) -> list[WireEvent]:
-        """Where the thread stands, in place of events that are gone."""
+        """The thread's current state as events, in place of lost ones."""
         try:
             state = await self._services.states.read(self._thread_id, owner=self._owner)
         except ThreadNotFound:
             return []
-        runs = await self._services.runs.of_thread(self._thread_id, owner=self._owner, limit=1)
-        seq = first_seq(resumes_at)
-        events = [self._event(seq, 0, "values", state["values"])]
+        runs = await self._services.runs.list_of_thread(self._thread_id, owner=self._owner, limit=1)
+        events = [self._event(Position(resumes_at), "values", state["values"])]
         for question in state["interrupts"]:
             data = {"interrupt_id": question["id"], "payload": question["value"]}
             if schema := question.get("response_schema"):
                 data["response_schema"] = schema
-            events.append(self._event(seq, len(events), "input", data))
+            events.append(self._event(Position.of_part(resumes_at, len(events)), "input", data))
         if runs:
-            events.append(self._event(seq, WIDTH - 1, "lifecycle", _standing(runs[0])))
-        return [replace(event, is_made_up=True) for event in events]
+            end = Position.end_of(resumes_at)
+            events.append(self._event(end, "lifecycle", _run_status(runs[0])))
+        return [replace(event, is_synthetic=True) for event in events]
 
-    def _event(self, seq: int, number: int, channel: str, data: Any) -> WireEvent:
+    def _event(self, position: Position, channel: str, data: Any) -> WireEvent:
         return WireEvent(
-            seq=seq + number,
+            position=position,
             channel=channel,
             method="input.requested" if channel == "input" else channel,
             namespace=(),
@@ -143,7 +161,7 @@ class Feed:
 
 
 def encode(event: WireEvent) -> bytes:
-    """The event as a frame."""
+    """Encode an event as a server-sent event."""
     body = dumps(
         {
             "type": "event",
@@ -156,9 +174,9 @@ def encode(event: WireEvent) -> bytes:
     return frame(body, id=event.seq)
 
 
-def _standing(run: Run) -> dict[str, Any]:
+def _run_status(run: Run) -> dict[str, Any]:
     event = _STATUS.get(run.status, "failed")
     data: dict[str, Any] = {"event": event, "run_id": str(run.run_id), "graph_name": run.graph}
     if event == "failed":
-        data["error"] = (run.error or {}).get("message", "the run failed")
+        data["error"] = (run.error or {}).get("message", "The run failed")
     return data

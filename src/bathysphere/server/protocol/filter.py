@@ -1,4 +1,4 @@
-"""What a subscription lets through: channels, and namespaces by prefix and depth."""
+"""Filter a subscription's events by channel, and by namespace prefix and depth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ from bathysphere.server.protocol.wire import WireEvent
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filter:
-    """A connection's wishes."""
+    """The channels and namespaces of a subscription."""
 
     channels: frozenset[str]
     namespaces: tuple[tuple[str, ...], ...] | None = None
     depth: int | None = None
 
     def engine_channels(self) -> frozenset[str]:
-        """The engine's channels it needs."""
+        """The engine channels that the subscription needs."""
         return frozenset(channel.split(":", 1)[0] for channel in self.channels)
 
-    def lets(self, event: WireEvent) -> bool:
-        """Whether the event is for this connection."""
-        return self._is_channel(event) and self._is_near(event.namespace)
+    def matches(self, event: WireEvent) -> bool:
+        """Whether the event belongs to the subscription."""
+        return self._matches_channel(event) and self._matches_namespace(event.namespace)
 
-    def _is_channel(self, event: WireEvent) -> bool:
+    def _matches_channel(self, event: WireEvent) -> bool:
         if event.channel in self.channels:
             return True
         return event.channel == "custom" and f"custom:{event.data.get('name')}" in self.channels
 
-    def _is_near(self, namespace: Sequence[str]) -> bool:
+    def _matches_namespace(self, namespace: Sequence[str]) -> bool:
         if not self.namespaces:
             return True
         return any(
@@ -38,10 +38,10 @@ class Filter:
 
 
 def _is_prefix(prefix: Sequence[str], namespace: Sequence[str]) -> bool:
-    """Segment by segment; `tools` stands for any `tools:<id>`."""
+    """Compare segment by segment; `tools` matches any `tools:<id>`."""
     if len(prefix) > len(namespace):
         return False
     return all(
-        asked == found or (":" not in asked and found.split(":", 1)[0] == asked)
-        for asked, found in zip(prefix, namespace, strict=False)
+        wanted == found or (":" not in wanted and found.split(":", 1)[0] == wanted)
+        for wanted, found in zip(prefix, namespace, strict=False)
     )

@@ -1,8 +1,8 @@
-"""Messages on the wire: from gathered chunks to start, blocks, deltas and finish.
+"""Convert message chunks to protocol events: start, content blocks, deltas and finish.
 
-The engine's log has what a message gained since the last look. The protocol wants a strict order:
-a message starts, its blocks come one after the other, each started, grown and finished, and the
-message finishes. This module keeps what it must know for that: the message and block in progress.
+The engine's log has increments of a message. The protocol requires a strict order: the message
+starts, each of its blocks starts, grows and finishes before the next, and the message finishes.
+This module tracks the message and the block in progress.
 """
 
 import json
@@ -39,35 +39,35 @@ class _Message:
 
 
 class MessageWriter:
-    """The messages in progress of one log, by namespace."""
+    """Tracks the messages in progress of one log, by namespace."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], dict[str, _Message]] = {}
 
     def write(self, namespace: tuple[str, ...], data: Mapping[str, Any]) -> Iterator[Wire]:
-        """What one event of the engine says, in the protocol's words."""
+        """Convert one engine event to protocol events."""
         if data["event"] == "delta":
             message_id = data["id"] or ""
-            yield from self._started(namespace, message_id, data.get("node"))
+            yield from self._ensure_started(namespace, message_id, data.get("node"))
             message = self._open[namespace][message_id]
             yield from _grow(message, ("text", None), {"type": "text", "text": data["text"]})
         elif data["event"] == "chunk":
             yield from self._chunk(namespace, data["chunk"], data.get("node"))
         else:
-            yield from self._whole(namespace, data["message"])
+            yield from self._complete_message(namespace, data["message"])
 
     def unfinished(self, namespace: tuple[str, ...]) -> list[str]:
-        """The ids of messages that are being written in a namespace."""
+        """The ids of messages in progress in a namespace."""
         return list(self._open.get(namespace, {}))
 
     def close(self) -> Iterator[tuple[tuple[str, ...], str | None, Wire]]:
-        """Finish what is still open, with the namespace and the node it is in."""
+        """Finish all messages in progress; yield namespace, node and event."""
         for place in list(self._open):
             for message in self._open.pop(place).values():
                 for event in _finish(message):
                     yield place, message.node, event
 
-    def _started(
+    def _ensure_started(
         self, namespace: tuple[str, ...], message_id: str, node: str | None
     ) -> Iterator[Wire]:
         messages = self._open.setdefault(namespace, {})
@@ -80,7 +80,7 @@ class MessageWriter:
     ) -> Iterator[Wire]:
         chunk = AIMessageChunk.model_validate(dumped)
         message_id = chunk.id or ""
-        yield from self._started(namespace, message_id, node)
+        yield from self._ensure_started(namespace, message_id, node)
         message = self._open[namespace][message_id]
         if chunk.usage_metadata:
             message.usage = dict(chunk.usage_metadata)
@@ -92,7 +92,9 @@ class MessageWriter:
         if chunk.chunk_position == "last":
             yield from _finish(self._open[namespace].pop(message_id))
 
-    def _whole(self, namespace: tuple[str, ...], dumped: Mapping[str, Any]) -> Iterator[Wire]:
+    def _complete_message(
+        self, namespace: tuple[str, ...], dumped: Mapping[str, Any]
+    ) -> Iterator[Wire]:
         message_id = dumped.get("id") or ""
         role = _ROLES.get(dumped.get("type", ""), "ai")
         if message_id in self._open.get(namespace, {}):
@@ -141,7 +143,7 @@ def _empty(content: Wire) -> Wire:
 
 
 def _delta(block: _Block, content: Wire) -> Wire | None:
-    """Add to the block in progress and say what was added."""
+    """Append to the block in progress and return the delta."""
     kind = content["type"]
     if kind in _APPENDS:
         name = _APPENDS[kind]
@@ -151,7 +153,7 @@ def _delta(block: _Block, content: Wire) -> Wire | None:
         block.content.update(extras)
         return {"type": f"{kind}-delta", name: added} if added else None
     if kind == "tool_call_chunk":
-        # Fields are replaced by the reader, so the arguments are sent as far as they are known.
+        # Clients replace fields, so all arguments received so far are sent.
         block.content["args"] += content.get("args") or ""
         for name in ("id", "name"):
             block.content[name] = content.get(name) or block.content.get(name)
@@ -178,7 +180,7 @@ def _finalized(content: Wire) -> Wire:
         args = None
     if isinstance(args, dict):
         return {"type": "tool_call", **call, "args": args}
-    error = "the arguments are not a JSON object"
+    error = "The arguments are not a JSON object"
     return {"type": "invalid_tool_call", **call, "args": content["args"], "error": error}
 
 
@@ -199,6 +201,6 @@ def _start(message_id: str, role: str) -> Wire:
 
 
 def _event(message_id: str, event: str, **data: Any) -> Wire:
-    # Readers tell messages that grow at the same time in one node apart: the JavaScript client by
+    # Clients distinguish concurrent messages of one node by these: the JavaScript client by
     # `run_id`, the Python client by `message_id`.
     return {"event": event, "run_id": message_id, "message_id": message_id, **data}

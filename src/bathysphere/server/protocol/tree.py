@@ -1,17 +1,17 @@
-"""The tree of agents of a thread: the root, and each subgraph that has left a checkpoint."""
+"""The agent tree of a thread: the root and each subgraph that has a checkpoint."""
 
 from typing import Any
 from uuid import UUID
 
-from bathysphere.engine.records import Owner
-from bathysphere.server.services import Services
+from bathysphere.core.identity import Owner
+from bathysphere.server.process.services import Services
 
 Node = dict[str, Any]
 _STATUS = {"idle": "completed", "busy": "running", "interrupted": "interrupted", "error": "failed"}
 
 
 async def tree_of(services: Services, thread_id: UUID, *, owner: Owner) -> Node:
-    """The tree, with the status of each agent."""
+    """Build the agent tree, with the status of each agent."""
     thread = await services.threads.get(thread_id, owner=owner)
     state = await services.states.read(thread_id, owner=owner)
     graph = await services.states.graph_of(thread_id, owner=owner)
@@ -19,16 +19,16 @@ async def tree_of(services: Services, thread_id: UUID, *, owner: Owner) -> Node:
     open_tasks = {f"{task['name']}:{task['id']}" for task in state["tasks"]}
     root: Node = {"namespace": [], "status": status, "graph_name": graph or "", "children": []}
     nodes: dict[tuple[str, ...], Node] = {(): root}
-    for namespace in await services.states.namespaces(thread_id):
+    for namespace in await services.states.namespaces(thread_id, owner=owner):
         is_open = namespace[0] in open_tasks
-        _place(nodes, namespace, status if is_open else "completed")
+        _insert(nodes, namespace, status if is_open else "completed")
     return root
 
 
-def _place(nodes: dict[tuple[str, ...], Node], namespace: tuple[str, ...], status: str) -> Node:
+def _insert(nodes: dict[tuple[str, ...], Node], namespace: tuple[str, ...], status: str) -> Node:
     if (known := nodes.get(namespace)) is not None:
         return known
-    parent = _place(nodes, namespace[:-1], status)
+    parent = _insert(nodes, namespace[:-1], status)
     name = namespace[-1].split(":", 1)[0]
     node: Node = {
         "namespace": list(namespace),

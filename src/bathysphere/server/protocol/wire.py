@@ -1,28 +1,23 @@
-"""From the engine's log to protocol events: numbered, so that a reader can dedupe and resume.
+"""Map the engine's log to protocol events, numbered so that clients can deduplicate and resume.
 
-One entry of the log becomes none, one or several wire events. Their `seq` is the entry's id times
-`WIDTH` plus a count, so it is the same whoever reads the log, however often. LangGraph tells of a
-step's values before its checkpoint, the protocol's readers expect the checkpoint first: the two are
-exchanged here.
+One log entry becomes zero or more wire events, each with a `Position`. LangGraph emits a step's
+values before its checkpoint, while clients of the protocol expect the checkpoint first: the two
+swap positions here.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bathysphere.engine.events import Entry, Event
+from bathysphere.engine.events.log import Entry, Event
 from bathysphere.server.protocol.messages import MessageWriter
+from bathysphere.server.protocol.position import Position
 
-WIDTH = 1024
 _ENDS = {
     "completed": "completed",
     "failed": "failed",
     "interrupted": "interrupted",
     "cancelled": "interrupted",
-}
-_FIXED = dict.fromkeys(_ENDS.values(), WIDTH - 3) | {
-    "started": WIDTH - 2,
-    "running": WIDTH - 1,
 }
 _Part = tuple[tuple[str, ...], str, Any, str | None]
 _PREFIX = b'{"channel":"'
@@ -30,21 +25,26 @@ _PREFIX = b'{"channel":"'
 
 @dataclass(frozen=True, slots=True)
 class WireEvent:
-    """An event as the protocol has it."""
+    """A protocol event."""
 
-    seq: int
+    position: Position
     channel: str
     method: str
     namespace: tuple[str, ...]
     at: int
     data: Any
     node: str | None = None
-    is_made_up: bool = False
+    is_synthetic: bool = False
+
+    @property
+    def seq(self) -> int:
+        """The event's number, which increases along the stream."""
+        return self.position.seq
 
     @property
     def event_id(self) -> str:
-        """What clients dedupe by: the same in every replay, but each snapshot is news."""
-        return f"{self.seq}@{self.at}" if self.is_made_up else str(self.seq)
+        """The deduplication key: the same in every replay, but new for each snapshot."""
+        return f"{self.seq}@{self.at}" if self.is_synthetic else str(self.seq)
 
     def params(self) -> dict[str, Any]:
         """The event's parameters."""
@@ -53,64 +53,58 @@ class WireEvent:
 
     @property
     def is_end(self) -> bool:
-        """Whether the thread's run ended with it."""
+        """Whether this event ends the thread's run."""
         return self.channel == "lifecycle" and not self.namespace and self.data["event"] in _ENDS
 
 
 def channel_of(entry: Entry) -> str:
-    """The entry's channel, without decoding all of it."""
+    """The entry's channel, without decoding the whole entry."""
     if entry.body.startswith(_PREFIX):
         start = len(_PREFIX)
         return entry.body[start : entry.body.index(b'"', start)].decode()
     return entry.event().channel
 
 
-def first_seq(entry_id: int) -> int:
-    """The lowest `seq` an entry's events can have."""
-    return entry_id * WIDTH
-
-
 class WireMapper:
-    """Maps one log, from any point on. `wants` names the channels somebody asked for."""
+    """Maps one log from any point on. `channels` are those of the subscription."""
 
-    def __init__(self, wants: frozenset[str]) -> None:
-        self._wants = wants
+    def __init__(self, channels: frozenset[str]) -> None:
+        self._channels = channels
         self._messages = MessageWriter()
         self._values: Entry | None = None
         self._last: Entry | None = None
 
     def map(self, entry: Entry) -> Iterator[WireEvent]:
-        """The wire events that are certain now that this entry is known."""
+        """Return the wire events that are final now that this entry is known."""
         held, self._values = self._values, None
         channel = channel_of(entry)
         if held is not None:
             if channel == "checkpoints" and not (event := entry.event()).namespace:
-                yield from self._event(Entry(held.id, b""), event)
-                yield from self._event(Entry(entry.id, b""), held.event())
+                yield from self._events(event, entry_id=held.id)
+                yield from self._events(held.event(), entry_id=entry.id)
                 return
-            yield from self._event(held, held.event())
+            yield from self._events(held.event(), entry_id=held.id)
         if channel == "values":
             self._values = self._last = entry
-        elif channel in self._wants or channel == "lifecycle":
-            yield from self._event(entry, entry.event())
+        elif channel in self._channels or channel == "lifecycle":
+            yield from self._events(entry.event(), entry_id=entry.id)
 
-    def forget(self) -> None:
-        """Start anew after a gap."""
+    def reset(self) -> None:
+        """Reset after a gap."""
         self._messages = MessageWriter()
         self._values = self._last = None
 
-    def _event(self, entry: Entry, event: Event) -> Iterator[WireEvent]:
-        seq, is_lifecycle = first_seq(entry.id), event.channel == "lifecycle"
+    def _events(self, event: Event, *, entry_id: int) -> Iterator[WireEvent]:
+        is_lifecycle = event.channel == "lifecycle"
         for number, (namespace, channel, data, node) in enumerate(self._wire(event)):
-            # A run's end also ends its messages, for those who asked for messages; the number of
-            # what everybody gets must not depend on that.
-            fixed = number
             if channel == "lifecycle":
-                fixed = _FIXED[data["event"]]
+                position = Position.of_status(entry_id, data["event"])
             elif is_lifecycle and namespace and channel == "values":
-                fixed = WIDTH - 1
+                position = Position.end_of(entry_id)
+            else:
+                position = Position.of_part(entry_id, number)
             yield WireEvent(
-                seq=seq + min(fixed, WIDTH - 1),
+                position=position,
                 channel=channel,
                 method="input.requested" if channel == "input" else channel,
                 namespace=namespace,
@@ -126,24 +120,24 @@ class WireMapper:
                 yield namespace, "messages", message, data.get("node")
         elif event.channel == "lifecycle":
             if not namespace and data["event"] != "started":
-                yield from self._cut_off(goes_on=data["event"] not in _ENDS)
+                yield from self._finish_interrupted(continues=data["event"] not in _ENDS)
             for state in _lifecycle(event):
                 yield namespace, "lifecycle", state, None
-            if (first := _first_words(event)) is not None:
+            if (first := _initial_values(event)) is not None:
                 yield namespace, "values", first, None
         else:
-            yield namespace, event.channel, _PLAIN.get(event.channel, _same)(data), None
+            yield namespace, event.channel, _CONVERTERS.get(event.channel, _unchanged)(data), None
 
-    def _cut_off(self, *, goes_on: bool) -> Iterator[_Part]:
-        """End what was being written when the run ended, or its worker was lost.
+    def _finish_interrupted(self, *, continues: bool) -> Iterator[_Part]:
+        """Finish messages that were in progress when the run ended or its worker was lost.
 
-        The next attempt writes such a message anew, under another id. Readers keep a message that
-        no state has ever had; one that a state had and the next has not, they drop.
+        The next attempt writes such a message again, under another id. Clients keep a message that
+        was in no state; they drop one that was in a state and is missing from the next.
         """
         lost = self._messages.unfinished(())
         for place, node, message in self._messages.close():
             yield place, "messages", message, node
-        values = self._last.event().data if lost and goes_on and self._last is not None else {}
+        values = self._last.event().data if lost and continues and self._last is not None else {}
         if isinstance(values, dict) and isinstance(values.get("messages"), list):
             cut = [{"type": "ai", "id": message_id, "content": ""} for message_id in lost]
             yield (), "values", {**values, "messages": [*values["messages"], *cut]}, None
@@ -152,41 +146,41 @@ class WireMapper:
 
 def _lifecycle(event: Event) -> Iterator[dict[str, Any]]:
     data = event.data
-    about = {"run_id": event.run_id}
+    run = {"run_id": event.run_id}
     if graph := data.get("graph"):
-        about["graph_name"] = graph
+        run["graph_name"] = graph
     name = data["event"]
     if name == "handed_on":
         return
     if name in _ENDS:
         error = data.get("error")
-        state = {"event": _ENDS[name], **about}
+        state = {"event": _ENDS[name], **run}
         if name == "failed":
-            state["error"] = _sentence(error)
+            state["error"] = _error_text(error)
         yield state
         return
     if name == "started":
         cause = {"cause": data["cause"]} if data.get("cause") else {}
-        yield {"event": "started", **about, **cause}
+        yield {"event": "started", **run, **cause}
     if not event.namespace:
-        yield {"event": "running", **about}
+        yield {"event": "running", **run}
 
 
-def _first_words(event: Event) -> dict[str, Any] | None:
-    """A subagent's state when it starts: what it was asked.
+def _initial_values(event: Event) -> dict[str, Any] | None:
+    """The initial state of a subagent: its task as a message.
 
-    Stock clients find a subagent's namespace by it.
+    Stock clients use it to find the subagent's namespace.
     """
     call = event.data.get("call") if event.data["event"] == "started" else None
     words = call["args"].get("description") if call and call["name"] == "task" else None
     return {"messages": [{"type": "human", "content": words}]} if isinstance(words, str) else None
 
 
-def _sentence(error: Any) -> str:
+def _error_text(error: Any) -> str:
     if isinstance(error, Mapping) and error.get("message"):
         hint = error.get("hint")
         return f"{error['message']} ({hint})" if hint else str(error["message"])
-    return "the run failed"
+    return "The run failed"
 
 
 def _custom(data: Any) -> dict[str, Any]:
@@ -202,7 +196,7 @@ def _input(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tools(data: Any) -> Any:
-    """A tool that answers with a command (a subagent does) shows the message it answers with."""
+    """Replace a tool's output that is a command, as of a subagent, with its message."""
     output = data.get("output")
     if isinstance(output, dict) and isinstance(output.get("update"), dict):
         for message in output["update"].get("messages") or ():
@@ -217,8 +211,8 @@ def _values(data: Any) -> Any:
     return data
 
 
-def _same(data: Any) -> Any:
+def _unchanged(data: Any) -> Any:
     return data
 
 
-_PLAIN = {"custom": _custom, "input": _input, "tools": _tools, "values": _values}
+_CONVERTERS = {"custom": _custom, "input": _input, "tools": _tools, "values": _values}

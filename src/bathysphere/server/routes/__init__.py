@@ -1,1 +1,1 @@
-"""The routes: parse, one call into the domain, a schema. No rule and no SQL lives here."""
+"""HTTP routes: parse the request, call the domain, return a schema. No rules or SQL here."""

@@ -1,8 +1,8 @@
-"""`POST /api/agent`: one request to the workspace agent, as the seed's clients send it.
+"""`POST /api/agent`: one request to the workspace agent, compatible with the seed's clients.
 
-The seed let the client name its root in `configurable.gcs_root_path`. Here it is a choice among
-the workspaces of the caller's identity, and refused if it names anything else. Who the caller is
-comes from the credential; a request that claims it in its body is refused.
+In the seed, the client named its root in `configurable.gcs_root_path`. Here this selects one of the
+caller's workspaces; anything else is refused. The identity comes from the credential; a request
+that claims one in its body is refused.
 """
 
 import re
@@ -14,17 +14,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from bathysphere.core.errors import NotAllowed
+from bathysphere.core.identity import Owner
 from bathysphere.engine.errors import ThreadNotFound
-from bathysphere.engine.records import Owner
-from bathysphere.server.deps import CurrentOwner, ServicesDep
+from bathysphere.server.deps import CurrentOwner, ServicesDep, Streaming
 from bathysphere.server.errors import InvalidRequest
-from bathysphere.server.following import ended, outcome
-from bathysphere.server.jsonable import JSON
-from bathysphere.server.routes.workspaces import workspaces_of
+from bathysphere.server.langgraph_api.create_run import start
+from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.run_events import outcome, wait_for_end
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.process.services import Services
 from bathysphere.server.schemas.runs import RunCreate
-from bathysphere.server.services import Services
-from bathysphere.server.starting import start
-from bathysphere.server.strict import StrictRoute
+from bathysphere.server.workspaces.routes import workspaces_of
 from bathysphere.tenancy.errors import TenantChanged, WorkspaceNotAllowed
 
 router = APIRouter(prefix="/api", tags=["agent"], route_class=StrictRoute)
@@ -34,13 +34,13 @@ _CHOICES = frozenset({"workspace", "gcs_root_path", "thread_id"})
 
 
 class ForgedIdentity(NotAllowed):
-    """The body says who the caller is, or what a run may trust: only the credential does."""
+    """The body claims an identity or trusted settings, which only the credential determines."""
 
     code = "forged_identity"
 
 
 class AgentConfig(BaseModel):
-    """What may be configured: the workspace, and the thread to go on with."""
+    """Configuration: the workspace, and the thread to continue."""
 
     model_config = ConfigDict(extra="allow")
     configurable: dict[str, Any] = Field(default_factory=dict)
@@ -51,32 +51,37 @@ class AgentRequest(BaseModel):
 
     model_config = ConfigDict(extra="allow")
     messages: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
-    resume: Any = Field(
-        default=None, description="Answers, by the id of the question, or one answer."
-    )
+    resume: Any = Field(default=None, description="Answers by question id, or a single answer.")
     workspace: Annotated[str, Field(max_length=200)] | None = None
     thread_id: UUID | None = None
     config: AgentConfig | None = None
 
 
 @router.post("/agent", response_model=dict[str, Any])
-async def agent(body: AgentRequest, owner: CurrentOwner, services: ServicesDep) -> Response:
-    """Give the agent messages, or answers, and wait for what it says or asks."""
+async def agent(
+    body: AgentRequest, owner: CurrentOwner, services: ServicesDep, rules: Streaming
+) -> Response:
+    """Send messages or answers to the agent, and wait for its reply or questions."""
     _refuse_claims(body)
-    chosen, thread_id = _choice(body, owner), _thread(body)
+    workspaces = workspaces_of(services)  # raises without storage
+    chosen, thread_id = (
+        _requested_workspace(body, owner, workspaces.names(owner)),
+        _requested_thread(body),
+    )
     root = None
     if chosen is not None or thread_id is None:
-        root = workspaces_of(services).root(owner, chosen)
+        root = workspaces.root(owner, chosen)
     if thread_id is not None:
         await _check_pin(services, thread_id, owner, root.workspace if root else None)
     run = await start(
         services,
         thread_id or uuid4(),
-        _wanted(body, root.workspace if root else None),
+        _run_request(body, root.workspace if root else None),
         owner=owner,
-        creates=thread_id is None,
+        create_if_missing=thread_id is None,
     )
-    run = await ended(services, run, owner=owner)
+    run = await wait_for_end(services, run, owner=owner)
+    await rules.check()
     values = await outcome(services, run, owner=owner)
     answer: dict[str, Any] = {
         "thread_id": str(run.thread_id),
@@ -91,15 +96,15 @@ async def agent(body: AgentRequest, owner: CurrentOwner, services: ServicesDep) 
     return JSON(answer)
 
 
-def _wanted(body: AgentRequest, workspace: str | None) -> RunCreate:
+def _run_request(body: AgentRequest, workspace: str | None) -> RunCreate:
     if (body.messages is None) == (body.resume is None):
-        raise InvalidRequest("send messages, or answers in `resume`")
+        raise InvalidRequest("Send either `messages` or `resume`")
     if body.resume is not None:
         return RunCreate.model_validate({"assistant_id": AGENT, "command": {"resume": body.resume}})
-    given: dict[str, Any] = {"messages": body.messages}
+    values: dict[str, Any] = {"messages": body.messages}
     if workspace is not None:
-        given["workspace"] = workspace
-    return RunCreate(assistant_id=AGENT, input=given)
+        values["workspace"] = workspace
+    return RunCreate(assistant_id=AGENT, input=values)
 
 
 def _refuse_claims(body: AgentRequest) -> None:
@@ -108,44 +113,46 @@ def _refuse_claims(body: AgentRequest) -> None:
     claims |= config.configurable.keys() - _CHOICES
     if claims:
         raise ForgedIdentity(
-            f"the request may not say {', '.join(sorted(map(str, claims)))[:200]}",
-            hint="who you are comes from your credential; choose a `workspace` you may use",
+            f"Fields not allowed: {', '.join(sorted(map(str, claims)))[:200]}",
+            hint="your identity comes from your credential; use `workspace` to choose a workspace",
         )
 
 
-def _choice(body: AgentRequest, owner: Owner) -> str | None:
-    """The workspace that the request asks for, in one of the three ways it may."""
+def _requested_workspace(body: AgentRequest, owner: Owner, allowed: tuple[str, ...]) -> str | None:
+    """The requested workspace, from any of its three fields."""
     configurable = body.config.configurable if body.config else {}
-    asked = [w for w in (body.workspace, configurable.get("workspace")) if w is not None]
+    names = [w for w in (body.workspace, configurable.get("workspace")) if w is not None]
     path = configurable.get("gcs_root_path")
     if path is not None:
         named = _ROOT.match(path) if isinstance(path, str) else None
         if named is None or named[1] != owner.tenant:
-            raise WorkspaceNotAllowed("this identity has no such workspace")
-        asked.append(named[2])
-    if len({str(name) for name in asked}) > 1:
-        raise InvalidRequest("the request names more than one workspace")
-    return str(asked[0]) if asked else None
+            paths = ", ".join(f"/{owner.tenant}/{name}/" for name in allowed)
+            hint = f"your tenant is {owner.tenant!r}; choose from {paths}" if allowed else None
+            raise WorkspaceNotAllowed("Workspace not found, or no access", hint=hint)
+        names.append(named[2])
+    if len({str(name) for name in names}) > 1:
+        raise InvalidRequest("The request names more than one workspace")
+    return str(names[0]) if names else None
 
 
-def _thread(body: AgentRequest) -> UUID | None:
-    given = (body.config.configurable if body.config else {}).get("thread_id")
-    if given is None:
+def _requested_thread(body: AgentRequest) -> UUID | None:
+    value = (body.config.configurable if body.config else {}).get("thread_id")
+    if value is None:
         return body.thread_id
     try:
-        return UUID(str(given))
+        return UUID(str(value))
     except ValueError:
-        raise ThreadNotFound(f"no thread {given!r}") from None
+        raise ThreadNotFound(f"Thread {value!r} not found") from None
 
 
 async def _check_pin(
     services: Services, thread_id: UUID, owner: Owner, workspace: str | None
 ) -> None:
-    """Refuse before a run is made; the run itself would refuse too."""
+    """Refuse a different workspace before a run is created; the run would refuse it too."""
     state = await services.states.read(thread_id, owner=owner)
     pin = state["values"].get("workspace_pin")
     if pin is None:
         return
     is_other = workspace is not None and pin.get("workspace") != workspace
     if is_other or pin.get("tenant") != owner.tenant:
-        raise TenantChanged("this thread belongs to another workspace")
+        raise TenantChanged("The thread belongs to another workspace")

@@ -1,4 +1,4 @@
-"""Assistants: the graphs served here, as LangGraph's clients look for them. Read-only."""
+"""Assistant routes: the served graphs, in LangGraph's format. Read-only."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -8,18 +8,18 @@ from pydantic import Field
 from pydantic.errors import PydanticUserError
 from starlette.responses import Response
 
-from bathysphere.server.assistants import assistant_id, describe, resolve
 from bathysphere.server.deps import CurrentOwner, ServicesDep
-from bathysphere.server.jsonable import JSON
+from bathysphere.server.langgraph_api.assistants import assistant_id, describe, resolve
+from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.schemas.protocol import Open
 from bathysphere.server.schemas.threads import Limit, Offset
-from bathysphere.server.strict import StrictRoute
 
 router = APIRouter(prefix="/assistants", tags=["assistants"], route_class=StrictRoute)
 
 
 class AssistantSearch(Open):
-    """Which assistants are wanted."""
+    """Filter of assistants."""
 
     graph_id: str | None = None
     name: str | None = None
@@ -27,8 +27,8 @@ class AssistantSearch(Open):
     limit: Limit = 10
     offset: Offset = 0
 
-    def fits(self, assistant: dict[str, Any]) -> bool:
-        """Whether an assistant is among them."""
+    def matches(self, assistant: dict[str, Any]) -> bool:
+        """Whether an assistant matches."""
         metadata = self.metadata or {}
         return (
             self.graph_id in (None, assistant["graph_id"])
@@ -39,20 +39,20 @@ class AssistantSearch(Open):
 
 @router.post("/search", response_model=list[dict[str, Any]])
 async def search(body: AssistantSearch, _: CurrentOwner, services: ServicesDep) -> Response:
-    """The assistants that fit."""
-    found = [a for a in map(describe, services.graphs.names()) if body.fits(a)]
+    """Search assistants."""
+    found = [a for a in map(describe, services.graphs.names()) if body.matches(a)]
     return JSON(found[body.offset : body.offset + body.limit])
 
 
 @router.post("/count", response_model=int)
 async def count(body: AssistantSearch, _: CurrentOwner, services: ServicesDep) -> Response:
-    """How many assistants fit."""
-    return JSON(len([a for a in map(describe, services.graphs.names()) if body.fits(a)]))
+    """Count assistants."""
+    return JSON(len([a for a in map(describe, services.graphs.names()) if body.matches(a)]))
 
 
 @router.get("/{assistant}", response_model=dict[str, Any])
 async def get(assistant: str, _: CurrentOwner, services: ServicesDep) -> Response:
-    """One assistant, by its id or its graph's name."""
+    """Get an assistant by id or graph name."""
     return JSON(describe(resolve(services.graphs, assistant)))
 
 
@@ -70,7 +70,7 @@ async def graph(
 
 @router.get("/{assistant}/schemas", response_model=dict[str, Any])
 async def schemas(assistant: str, _: CurrentOwner, services: ServicesDep) -> Response:
-    """What the graph takes, keeps and gives."""
+    """The graph's input, output, state and context schemas."""
     name = resolve(services.graphs, assistant)
     bound = services.graphs.get(name)
     output = _schema(bound.get_output_jsonschema)

@@ -1,19 +1,20 @@
-"""Protocol v2: commands to a thread, and its events."""
+"""Protocol v2 routes: commands to a thread, and its event stream."""
 
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from bathysphere.server.access import thread_exists
-from bathysphere.server.deps import CurrentOwner, Heartbeat, ServicesDep, ThreadId
-from bathysphere.server.jsonable import JSON
-from bathysphere.server.protocol.commands import Desk
+from bathysphere.server.deps import CurrentOwner, ServicesDep, Streaming, ThreadId
+from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.langgraph_api.thread_access import thread_exists
+from bathysphere.server.protocol.commands import CommandHandler
 from bathysphere.server.protocol.feed import Feed
 from bathysphere.server.protocol.filter import Filter
 from bathysphere.server.schemas.protocol import Command, CommandAnswer, Subscription
 from bathysphere.server.sse import EventStream
-from bathysphere.server.strict import StrictRoute
 
 router = APIRouter(prefix="/threads/{thread_id}", tags=["protocol"], route_class=StrictRoute)
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -25,9 +26,9 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 async def command(
     thread_id: ThreadId, command: Command, owner: CurrentOwner, services: ServicesDep
 ) -> Response:
-    """Do one command; a command that is refused is answered with `type: error`."""
-    desk = Desk(services=services, thread_id=thread_id, owner=owner)
-    return JSON(await desk.handle(command))
+    """Execute one command; a refused command gets a response with `type: error`."""
+    handler = CommandHandler(services=services, thread_id=thread_id, owner=owner)
+    return JSON(await handler.handle(command))
 
 
 @router.post("/stream/events", response_class=Response, responses=_STREAM)
@@ -36,15 +37,18 @@ async def stream_events(
     subscription: Subscription,
     owner: CurrentOwner,
     services: ServicesDep,
-    heartbeat: Heartbeat,
+    rules: Streaming,
 ) -> Response:
-    """The thread's events, past and to come, until the client leaves."""
+    """Stream the thread's past and future events until the client disconnects."""
     await thread_exists(services.pool, thread_id, owner=owner)
     namespaces = subscription.namespaces
-    wishes = Filter(
+    event_filter = Filter(
         channels=frozenset(subscription.channels),
         namespaces=tuple(map(tuple, namespaces)) if namespaces is not None else None,
         depth=subscription.depth,
     )
-    feed = Feed(services, thread_id, owner=owner, wishes=wishes, since=subscription.since or 0)
-    return EventStream(feed.frames(), heartbeat=heartbeat)
+    feed = Feed(
+        services, thread_id, owner=owner, event_filter=event_filter, since=subscription.since or 0
+    )
+    check_access = partial(thread_exists, services.pool, thread_id, owner=owner)
+    return EventStream(feed.frames(), rules=rules.with_check(check_access))

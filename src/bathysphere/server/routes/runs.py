@@ -1,31 +1,40 @@
-"""Runs of a thread: start, wait, stream, look up, stop."""
+"""Routes for runs of a thread: start, wait, stream, get, cancel."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query
+from starlette.requests import Request
 from starlette.responses import Response
 
+from bathysphere.core.identity import Owner
+from bathysphere.core.json_text import dumps
 from bathysphere.engine.errors import RunNotFound
-from bathysphere.engine.records import Owner, Run
-from bathysphere.server.deps import CurrentOwner, Heartbeat, RunId, ServicesDep, ThreadId
-from bathysphere.server.errors import InvalidRequest
-from bathysphere.server.following import ended, follow, outcome
-from bathysphere.server.jsonable import JSON, dumps
-from bathysphere.server.present import run_json, selected
-from bathysphere.server.protocol.older import OlderStream
+from bathysphere.engine.records import Run
+from bathysphere.server.deps import CurrentOwner, RunId, ServicesDep, Streaming, ThreadId
+from bathysphere.server.langgraph_api.create_run import start
+from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.legacy_stream import LegacyStream
+from bathysphere.server.langgraph_api.run_events import follow, outcome, wait_for_end, with_values
+from bathysphere.server.langgraph_api.serializers import run_json, selected, statuses_shown_as
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.process.services import Services
+from bathysphere.server.protocol.position import Position
 from bathysphere.server.schemas.runs import RunCreate, RunStatus, RunView, StreamMode
-from bathysphere.server.services import Services
 from bathysphere.server.sse import EventStream, frame
-from bathysphere.server.starting import start
-from bathysphere.server.strict import StrictRoute
 
 router = APIRouter(prefix="/threads/{thread_id}/runs", tags=["runs"], route_class=StrictRoute)
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
 }
-CancelHow = Annotated[Literal["interrupt", "rollback"], Query(description="Keep or undo.")]
+_POLL_SECONDS = 0.5  # how often to check that the client is connected
+CancelHow = Annotated[
+    Literal["interrupt", "rollback"],
+    Query(description="`interrupt` keeps the run's changes, `rollback` undoes them."),
+]
 
 
 @router.post("", response_model=RunView)
@@ -39,11 +48,17 @@ async def create(
 
 @router.post("/wait", response_model=dict[str, Any])
 async def wait(
-    thread_id: ThreadId, body: RunCreate, owner: CurrentOwner, services: ServicesDep
+    thread_id: ThreadId,
+    body: RunCreate,
+    owner: CurrentOwner,
+    services: ServicesDep,
+    rules: Streaming,
+    request: Request,
 ) -> Response:
-    """Start a run and wait for what it leaves behind."""
+    """Start a run and wait for its result."""
     run = await start(services, thread_id, body, owner=owner)
-    run = await ended(services, run, owner=owner)
+    run = await wait_for_run(services, run, body, owner=owner, request=request)
+    await rules.check()
     return JSON(await outcome(services, run, owner=owner), headers=location(run))
 
 
@@ -53,14 +68,19 @@ async def stream(
     body: RunCreate,
     owner: CurrentOwner,
     services: ServicesDep,
-    heartbeat: Heartbeat,
+    rules: Streaming,
 ) -> Response:
-    """Start a run and stream what happens."""
+    """Start a run and stream its events."""
     position = await services.events.last_id(thread_id)
     run = await start(services, thread_id, body, owner=owner)
-    parts = OlderStream(body.modes(), subgraphs=bool(body.stream_subgraphs))
-    chunks = older_frames(services, run, parts, owner=owner, after=position)
-    return EventStream(chunks, heartbeat=heartbeat, headers=location(run))
+    parts = LegacyStream(body.modes(), subgraphs=bool(body.stream_subgraphs))
+    chunks = (
+        waiting_frames(services, run, owner=owner)
+        if run.is_over
+        else legacy_frames(services, run, parts, owner=owner, after=position)
+    )
+    on_disconnect = cancel_on_disconnect(services, run, body, owner=owner)
+    return EventStream(chunks, rules=rules, headers=location(run), on_disconnect=on_disconnect)
 
 
 @router.get("", response_model=list[RunView])
@@ -73,21 +93,23 @@ async def list_runs(
     status: RunStatus | None = None,
     select: Annotated[list[str] | None, Query()] = None,
 ) -> Response:
-    """The thread's runs, newest first."""
+    """List the thread's runs, newest first."""
     await services.threads.get(thread_id, owner=owner)
-    if status is None:
-        runs = await services.runs.of_thread(thread_id, owner=owner, limit=limit, offset=offset)
-        return JSON([selected(run_json(run), select) for run in runs])
-    runs = await services.runs.of_thread(thread_id, owner=owner, limit=10_000)
-    views = [view for run in runs if (view := run_json(run))["status"] == status]
-    return JSON([selected(view, select) for view in views[offset : offset + limit]])
+    runs = await services.runs.list_of_thread(
+        thread_id,
+        owner=owner,
+        statuses=statuses_shown_as(status) if status is not None else None,
+        limit=limit,
+        offset=offset,
+    )
+    return JSON([selected(run_json(run), select) for run in runs])
 
 
 @router.get("/{run_id}", response_model=RunView)
 async def get(
     thread_id: ThreadId, run_id: RunId, owner: CurrentOwner, services: ServicesDep
 ) -> Response:
-    """One run."""
+    """Get a run."""
     return JSON(run_json(await find(services, thread_id, run_id, owner)))
 
 
@@ -95,7 +117,7 @@ async def get(
 async def delete(
     thread_id: ThreadId, run_id: RunId, owner: CurrentOwner, services: ServicesDep
 ) -> Response:
-    """Stop a run if it is not over. What it did to the thread stays, and so does its record."""
+    """Cancel a run that is not over. Its changes to the thread and its record are kept."""
     await find(services, thread_id, run_id, owner)
     await services.runs.cancel(run_id, owner=owner)
     return Response(status_code=204)
@@ -108,23 +130,28 @@ async def cancel(
     owner: CurrentOwner,
     services: ServicesDep,
     action: CancelHow = "interrupt",
-    wait: Annotated[bool, Query(description="Answer when the run is over.")] = False,
+    wait: Annotated[bool, Query(description="Respond when the run is over.")] = False,
 ) -> Response:
-    """Stop a run, keeping what it did or undoing it."""
+    """Cancel a run, keeping or undoing its changes."""
     run = await find(services, thread_id, run_id, owner)
     await services.runs.cancel(run_id, owner=owner, action=action)
     if wait:
-        await ended(services, run, owner=owner)
+        await wait_for_end(services, run, owner=owner)
     return Response(status_code=204)
 
 
 @router.get("/{run_id}/join", response_model=dict[str, Any])
 async def join(
-    thread_id: ThreadId, run_id: RunId, owner: CurrentOwner, services: ServicesDep
+    thread_id: ThreadId,
+    run_id: RunId,
+    owner: CurrentOwner,
+    services: ServicesDep,
+    rules: Streaming,
 ) -> Response:
-    """Wait for a run and get what it leaves behind."""
+    """Wait for a run and get its result."""
     run = await find(services, thread_id, run_id, owner)
-    run = await ended(services, run, owner=owner)
+    run = await wait_for_end(services, run, owner=owner)
+    await rules.check()
     return JSON(await outcome(services, run, owner=owner))
 
 
@@ -134,23 +161,25 @@ async def join_stream(
     run_id: RunId,
     owner: CurrentOwner,
     services: ServicesDep,
-    heartbeat: Heartbeat,
+    rules: Streaming,
     stream_mode: Annotated[list[StreamMode] | None, Query()] = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """The events of a run, from the last one the client has seen."""
+    """Stream the events of a run after `Last-Event-ID`."""
     run = await find(services, thread_id, run_id, owner)
-    parts = OlderStream(frozenset(stream_mode or ("values",)), subgraphs=False)
-    chunks = older_frames(services, run, parts, owner=owner, after=number_of(last_event_id))
-    return EventStream(chunks, heartbeat=heartbeat, headers=location(run))
+    parts = LegacyStream(frozenset(stream_mode or ("values",)), subgraphs=False)
+    after = Position.from_last_event_id(last_event_id).entry
+    chunks = legacy_frames(services, run, parts, owner=owner, after=after)
+    return EventStream(chunks, rules=rules, headers=location(run))
 
 
-async def older_frames(
-    services: Services, run: Run, parts: OlderStream, *, owner: Owner, after: int
+async def legacy_frames(
+    services: Services, run: Run, parts: LegacyStream, *, owner: Owner, after: int
 ) -> AsyncGenerator[bytes, None]:
-    """A run's older stream, as server-sent events."""
+    """The legacy stream of a run, as server-sent events."""
     yield frame(dumps({"run_id": str(run.run_id), "attempt": 1}), event="metadata")
-    async for events in follow(services, run, owner=owner, after=after):
+    async for found in follow(services, run, owner=owner, after=after):
+        events = await with_values(services, run, found, owner=owner)
         frames = [
             frame(dumps(data), event=name, id=number)
             for number, event in events
@@ -160,34 +189,52 @@ async def older_frames(
             yield b"".join(frames)
 
 
+async def waiting_frames(
+    services: Services, run: Run, *, owner: Owner
+) -> AsyncGenerator[bytes, None]:
+    """The stream of a request that started no run: other answers are still missing."""
+    yield frame(dumps({"run_id": str(run.run_id), "attempt": 1}), event="metadata")
+    yield frame(dumps(await outcome(services, run, owner=owner)), event="values")
+
+
+def cancel_on_disconnect(
+    services: Services, run: Run, body: RunCreate, *, owner: Owner
+) -> Callable[[], Awaitable[object]] | None:
+    """Return the callback that cancels the run on disconnect, if the client asked for it."""
+    if body.on_disconnect != "cancel":
+        return None
+    return partial(services.runs.cancel, run.run_id, owner=owner)
+
+
+async def wait_for_run(
+    services: Services, run: Run, body: RunCreate, *, owner: Owner, request: Request
+) -> Run:
+    """Wait for the run to end; cancel it on disconnect if the client asked for it."""
+    cancel = cancel_on_disconnect(services, run, body, owner=owner)
+    if cancel is None:
+        return await wait_for_end(services, run, owner=owner)
+    waiting = asyncio.create_task(wait_for_end(services, run, owner=owner))
+    while not waiting.done():
+        await asyncio.wait([waiting], timeout=_POLL_SECONDS)
+        if not waiting.done() and await request.is_disconnected():
+            await cancel()
+            break
+    return await waiting
+
+
 async def find(services: Services, thread_id: UUID, run_id: UUID, owner: Owner) -> Run:
-    """The owner's run of this thread.
+    """Return the owner's run of this thread.
 
     Raises:
-        RunNotFound: It is missing, another owner's or another thread's.
+        RunNotFound: It is missing, or belongs to another owner or thread.
     """
     run = await services.runs.get(run_id, owner=owner)
     if run.thread_id != thread_id:
-        raise RunNotFound(f"no run {run_id}")
+        raise RunNotFound(f"Run {run_id} not found")
     return run
 
 
 def location(run: Run) -> dict[str, str]:
-    """Where the run is found again."""
+    """Headers with the run's URLs."""
     path = f"/threads/{run.thread_id}/runs/{run.run_id}"
     return {"Content-Location": path, "Location": f"{path}/stream"}
-
-
-def number_of(last_event_id: str | None) -> int:
-    """The id a stream goes on from.
-
-    Raises:
-        InvalidRequest: It is not an id of a stream.
-    """
-    if not last_event_id or last_event_id == "-1":
-        return 0
-    try:
-        number = int(last_event_id)
-    except ValueError as error:
-        raise InvalidRequest("Last-Event-ID is not an id of this stream") from error
-    return max(0, min(number, 2**62))

@@ -1,24 +1,39 @@
-"""A thread's state: now, at a checkpoint, its history; changed by hand."""
+"""Routes for a thread's state: read, read at a checkpoint, history, update."""
 
+from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from bathysphere.core.identity import Owner
+from bathysphere.core.json_text import dumps
 from bathysphere.server.deps import CurrentOwner, ServicesDep, ThreadId
-from bathysphere.server.jsonable import JSON
+from bathysphere.server.langgraph_api.bounded_answers import NEXT_HEADER, JSONList
+from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.process.services import Services
 from bathysphere.server.schemas.threads import History, StateAt, StateUpdate, StateView
-from bathysphere.server.strict import StrictRoute
 
 router = APIRouter(prefix="/threads/{thread_id}", tags=["state"], route_class=StrictRoute)
-Subgraphs = Annotated[bool, Query(description="With the states of subgraphs.")]
+CUT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            NEXT_HEADER: {
+                "description": "Cursor of the next page: send it as `before`.",
+                "schema": {"type": "string"},
+            }
+        }
+    }
+}
+Subgraphs = Annotated[bool, Query(description="Include the states of subgraphs.")]
 
 
 @router.get("/state", response_model=StateView)
 async def get(
     thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep, subgraphs: Subgraphs = False
 ) -> Response:
-    """The state now: what a client starts from when it opens a thread."""
+    """Get the current state, from which a client starts when it opens a thread."""
     return JSON(await services.states.read(thread_id, owner=owner, subgraphs=subgraphs))
 
 
@@ -26,14 +41,15 @@ async def get(
 async def update(
     thread_id: ThreadId, body: StateUpdate, owner: CurrentOwner, services: ServicesDep
 ) -> Response:
-    """Change the state as if a node had; from an older checkpoint this forks."""
-    place = body.checkpoint.checkpoint_id if body.checkpoint is not None else None
+    """Update the state as if a node had written it; from an older checkpoint this forks."""
+    checkpoint_id = body.checkpoint.checkpoint_id if body.checkpoint is not None else None
+    await services.stored.reserve(owner, len(dumps(body.values)))
     config = await services.states.update(
         thread_id,
         body.values,
         owner=owner,
         as_node=body.as_node,
-        checkpoint_id=body.checkpoint_id or place,
+        checkpoint_id=body.checkpoint_id or checkpoint_id,
     )
     checkpoint = {**config["configurable"], "thread_id": str(thread_id)}
     return JSON({"checkpoint": checkpoint, "checkpoint_id": checkpoint.get("checkpoint_id")})
@@ -43,7 +59,7 @@ async def update(
 async def get_at(
     thread_id: ThreadId, body: StateAt, owner: CurrentOwner, services: ServicesDep
 ) -> Response:
-    """The state at a checkpoint, of the thread or of one of its subgraphs."""
+    """Get the state at a checkpoint, of the thread or one of its subgraphs."""
     state = await services.states.read(
         thread_id,
         owner=owner,
@@ -62,30 +78,31 @@ async def get_checkpoint(
     services: ServicesDep,
     subgraphs: Subgraphs = False,
 ) -> Response:
-    """The state at a checkpoint."""
+    """Get the state at a checkpoint."""
     state = await services.states.read(
         thread_id, owner=owner, checkpoint_id=checkpoint_id, subgraphs=subgraphs
     )
     return JSON(state)
 
 
-@router.post("/history", response_model=list[StateView])
+@router.post("/history", response_model=list[StateView], responses=CUT)
 async def history(
     thread_id: ThreadId, body: History, owner: CurrentOwner, services: ServicesDep
 ) -> Response:
-    """The states the thread went through, newest first."""
-    states = await services.states.history(
-        thread_id,
-        owner=owner,
-        limit=body.limit,
+    """List the thread's past states, newest first; long lists are paginated."""
+    namespace = body.checkpoint.checkpoint_ns if body.checkpoint is not None else ""
+    return await _history(
+        services,
+        owner,
+        body.limit,
+        thread_id=thread_id,
         before=body.cursor(),
-        namespace=body.checkpoint.checkpoint_ns if body.checkpoint is not None else "",
+        namespace=namespace,
         metadata=body.metadata,
     )
-    return JSON(states)
 
 
-@router.get("/history", response_model=list[StateView])
+@router.get("/history", response_model=list[StateView], responses=CUT)
 async def list_history(
     thread_id: ThreadId,
     owner: CurrentOwner,
@@ -93,6 +110,23 @@ async def list_history(
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
     before: str | None = None,
 ) -> Response:
-    """The states the thread went through, newest first."""
-    states = await services.states.history(thread_id, owner=owner, limit=limit, before=before)
-    return JSON(states)
+    """List the thread's past states, newest first; long lists are paginated."""
+    return await _history(services, owner, limit, thread_id=thread_id, before=before)
+
+
+async def _history(services: Services, owner: Owner, limit: int, **options: Any) -> Response:
+    states, limits = services.states, services.states.limits
+    items: list[bytes] = []
+    size, last = 0, None
+    max_states = min(limit, limits.states)
+    async with states.reads.turn(owner):
+        # One more than is sent, to know whether there is a next page.
+        found = states.history(owner=owner, limit=max_states + (max_states < limit), **options)
+        async with aclosing(found):
+            async for state, encoded in found:
+                size += len(encoded)
+                if items and (size > limits.bytes or len(items) == max_states):
+                    return JSONList(items, headers={NEXT_HEADER: str(last)})
+                items.append(encoded)
+                last = state["checkpoint_id"]
+    return JSONList(items)

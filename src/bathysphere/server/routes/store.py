@@ -1,4 +1,4 @@
-"""The store: items people and graphs keep across threads."""
+"""Store routes: items that users and graphs share across threads."""
 
 from typing import Annotated, Any
 
@@ -6,12 +6,13 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from bathysphere.core.json_text import dumps
 from bathysphere.server.deps import CurrentOwner, ServicesDep
-from bathysphere.server.items import Items
-from bathysphere.server.jsonable import JSON
+from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.store_items import Items
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.schemas.protocol import Open
 from bathysphere.server.schemas.threads import Limit, Offset
-from bathysphere.server.strict import StrictRoute
 
 router = APIRouter(prefix="/store", tags=["store"], route_class=StrictRoute)
 Parts = Annotated[list[str], Field(max_length=32)]
@@ -19,7 +20,7 @@ Key = Annotated[str, Field(min_length=1, max_length=1024)]
 
 
 class ItemPut(Open):
-    """An item to keep."""
+    """An item to store."""
 
     namespace: Annotated[list[str], Field(min_length=1, max_length=32)]
     key: Key
@@ -27,14 +28,14 @@ class ItemPut(Open):
 
 
 class ItemDelete(Open):
-    """An item to forget."""
+    """An item to delete."""
 
     namespace: Parts = Field(default_factory=list)
     key: Key
 
 
 class ItemSearch(Open):
-    """Which items are wanted."""
+    """Filter of items."""
 
     namespace_prefix: Parts = Field(default_factory=list)
     filter: dict[str, Any] | None = None
@@ -44,7 +45,7 @@ class ItemSearch(Open):
 
 
 class NamespaceList(Open):
-    """Which namespaces are wanted."""
+    """Filter of namespaces."""
 
     prefix: Parts | None = None
     suffix: Parts | None = None
@@ -55,7 +56,8 @@ class NamespaceList(Open):
 
 @router.put("/items", status_code=204)
 async def put(body: ItemPut, owner: CurrentOwner, services: ServicesDep) -> Response:
-    """Keep an item."""
+    """Store an item."""
+    await services.stored.reserve(owner, len(dumps(body.value)))
     await Items(services.store, owner).put(body.namespace, body.key, body.value)
     return Response(status_code=204)
 
@@ -65,23 +67,25 @@ async def get(
     key: Annotated[str, Query(min_length=1)],
     owner: CurrentOwner,
     services: ServicesDep,
-    namespace: Annotated[str | None, Query(description="Its parts, joined by dots.")] = None,
+    namespace: Annotated[
+        str | None, Query(description="Namespace segments, joined by dots.")
+    ] = None,
 ) -> Response:
-    """One item."""
+    """Get an item."""
     parts = namespace.split(".") if namespace else []
     return JSON(await Items(services.store, owner).get(parts, key))
 
 
 @router.delete("/items", status_code=204)
 async def delete(body: ItemDelete, owner: CurrentOwner, services: ServicesDep) -> Response:
-    """Forget an item."""
+    """Delete an item."""
     await Items(services.store, owner).delete(body.namespace, body.key)
     return Response(status_code=204)
 
 
 @router.post("/items/search", response_model=dict[str, Any])
 async def search(body: ItemSearch, owner: CurrentOwner, services: ServicesDep) -> Response:
-    """The items below a namespace."""
+    """Search the items below a namespace."""
     found = await Items(services.store, owner).search(
         body.namespace_prefix,
         filter=body.filter,
@@ -94,7 +98,7 @@ async def search(body: ItemSearch, owner: CurrentOwner, services: ServicesDep) -
 
 @router.post("/namespaces", response_model=dict[str, Any])
 async def namespaces(body: NamespaceList, owner: CurrentOwner, services: ServicesDep) -> Response:
-    """The namespaces that have items."""
+    """List the namespaces that have items."""
     found = await Items(services.store, owner).namespaces(
         prefix=body.prefix or [],
         suffix=body.suffix,

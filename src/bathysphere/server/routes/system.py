@@ -1,4 +1,4 @@
-"""Is it there, and what is it."""
+"""Health and version endpoints."""
 
 from importlib.metadata import version
 from typing import Any
@@ -10,13 +10,13 @@ router = APIRouter(tags=["system"])
 
 @router.get("/ok")
 async def ok() -> dict[str, bool]:
-    """Whether the process answers."""
+    """Check that the process responds."""
     return {"ok": True}
 
 
 @router.get("/info")
 async def info() -> dict[str, Any]:
-    """What this server is, as LangGraph's clients ask for it."""
+    """Versions and features of this server, in LangGraph's format."""
     return {
         "version": version("bathysphere"),
         "langgraph_py_version": version("langgraph"),

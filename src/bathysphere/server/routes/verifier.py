@@ -1,4 +1,4 @@
-"""The page that checks a proof: the same for everybody, and it asks this server for nothing."""
+"""The proof verifier page: the same for everyone, and it makes no requests to this server."""
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
@@ -10,9 +10,9 @@ router = APIRouter(tags=["verifier"])
 
 @router.get("/verify", response_class=Response)
 async def verify() -> Response:
-    """One page that checks a proof in the browser; saved to a file, it works without a server."""
+    """A page that verifies a proof in the browser; saved to a file, it works offline."""
     page = verifier_page()
-    # Its own policy, not the app's: no connection at all, and no script but the one in it.
+    # Stricter than the app's policy: no connections, and only the page's own script.
     policy = page_policy(page)
     return HTMLResponse(
         page, headers={"content-security-policy": policy, "cache-control": "no-cache"}

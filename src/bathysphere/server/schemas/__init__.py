@@ -1,1 +1,1 @@
-"""What clients send and get: pydantic at the edge, one file for each kind of thing."""
+"""Request and response schemas (pydantic), one file per resource."""

@@ -1,4 +1,4 @@
-"""A page of the web, as text."""
+"""Schemas of page fetching."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 
 class PageFetch(BaseModel):
-    """Which page."""
+    """A page to fetch."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -14,7 +14,7 @@ class PageFetch(BaseModel):
 
 
 class PageText(BaseModel):
-    """What a page says."""
+    """The text of a page."""
 
     url: str
     final_url: str

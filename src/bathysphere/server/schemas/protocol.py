@@ -1,4 +1,4 @@
-"""Commands and subscriptions of protocol v2. Unknown fields are allowed: the protocol grows."""
+"""Schemas of protocol v2. Unknown fields are allowed, because the protocol evolves."""
 
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ _INT8 = 2**63 - 1
 
 
 class Open(BaseModel):
-    """A model that lets unknown fields pass."""
+    """A model that allows unknown fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -30,7 +30,7 @@ class Command(Open):
 
 
 class CommandAnswer(Open):
-    """What became of a command."""
+    """The response to a command."""
 
     type: Literal["success", "error"]
     id: int | None
@@ -41,7 +41,7 @@ class CommandAnswer(Open):
 
 
 class Subscription(Open):
-    """What a stream is to carry; the connection is the subscription."""
+    """Channels and namespaces of a stream; the subscription lasts as long as the connection."""
 
     channels: Annotated[list[Channel], Field(min_length=1, max_length=64)]
     namespaces: Annotated[list[Namespace], Field(max_length=256)] | None = None
@@ -50,7 +50,7 @@ class Subscription(Open):
 
 
 class RunConfig(Open):
-    """What a client may say about how a run is done; anything else in it is not used."""
+    """The parts of a run's config that are used; others are ignored."""
 
     configurable: dict[str, Any] = Field(default_factory=dict)
     recursion_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -77,7 +77,7 @@ class Response(Open):
 
 
 class Respond(Open):
-    """`input.respond`, of one answer or of several."""
+    """`input.respond`, with one answer or several."""
 
     interrupt_id: str | None = None
     response: Any = None
@@ -88,17 +88,17 @@ class Respond(Open):
     metadata: dict[str, Any] | None = None
 
     def answers(self) -> dict[str, Any]:
-        """Answers by the question's id."""
+        """Answers by question id."""
         if self.responses is not None:
             return {entry.interrupt_id: entry.response for entry in self.responses}
         if self.interrupt_id is None:
-            message = "give interrupt_id and response, or responses"
+            message = "Expected interrupt_id and response, or responses"
             raise ValueError(message)
         return {self.interrupt_id: self.response}
 
 
 class Message(Open):
-    """A message put in from outside."""
+    """A message to inject."""
 
     role: Literal["user", "system"]
     content: str

@@ -1,4 +1,4 @@
-"""Runs as LangGraph's clients ask for them and read them."""
+"""Schemas of runs, in LangGraph's format."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -23,7 +23,7 @@ RunStatus = Literal["pending", "running", "error", "success", "timeout", "interr
 
 
 class RunCommand(Open):
-    """Goes on with a thread instead of giving it input."""
+    """A command that continues a thread without input."""
 
     resume: Any = None
     update: Any = None
@@ -31,7 +31,7 @@ class RunCommand(Open):
 
 
 class RunCreate(Open):
-    """A run that is asked for. `context` and most of `config` are not used."""
+    """A run to create. `context` and most of `config` are ignored."""
 
     assistant_id: str
     input: Any = None
@@ -52,7 +52,7 @@ class RunCreate(Open):
     after_seconds: float | None = None
 
     def modes(self) -> frozenset[str]:
-        """What its stream carries."""
+        """The stream modes; default: `values`."""
         mode = self.stream_mode
         if mode is None:
             return frozenset({"values"})
@@ -60,7 +60,7 @@ class RunCreate(Open):
 
 
 class CancelMany(Open):
-    """Which runs to stop."""
+    """Runs to cancel."""
 
     thread_id: UUID | None = None
     run_ids: Annotated[list[UUID], Field(max_length=1000)] | None = None

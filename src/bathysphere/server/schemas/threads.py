@@ -1,4 +1,4 @@
-"""Threads as LangGraph's clients write and read them."""
+"""Schemas of threads and states, in LangGraph's format."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -23,13 +23,13 @@ class ThreadCreate(Open):
 
 
 class ThreadUpdate(Open):
-    """What changes about a thread: keys are merged into its metadata."""
+    """Metadata to merge into a thread's."""
 
     metadata: Metadata | None = None
 
 
 class ThreadCount(Open):
-    """Which threads are counted."""
+    """Filter of threads to count."""
 
     metadata: Metadata | None = None
     status: Status | None = None
@@ -37,9 +37,13 @@ class ThreadCount(Open):
 
 
 class ThreadSearch(ThreadCount):
-    """Which threads are wanted, last used first."""
+    """Filter of threads; results are ordered by last use."""
 
     ids: Annotated[list[UUID], Field(max_length=1000)] | None = None
+    title_contains: Annotated[
+        str,
+        Field(max_length=200, description="Text that `metadata.title` contains, ignoring case."),
+    ] = ""
     limit: Limit = 10
     offset: Offset = 0
     sort_by: Literal["updated_at"] | None = None
@@ -69,14 +73,14 @@ class ThreadView(BaseModel):
 
 
 class Checkpoint(Open):
-    """A place in a thread's history."""
+    """A checkpoint of a thread."""
 
     checkpoint_id: str | None = None
     checkpoint_ns: str = ""
 
 
 class StateUpdate(Open):
-    """A change of the state by hand."""
+    """An update of the state."""
 
     values: Any = None
     as_node: str | None = None
@@ -85,14 +89,14 @@ class StateUpdate(Open):
 
 
 class StateAt(Open):
-    """Which state is wanted."""
+    """The checkpoint whose state to read."""
 
     checkpoint: Checkpoint
     subgraphs: bool | None = None
 
 
 class History(Open):
-    """Which part of the history is wanted, newest first."""
+    """Filter and page of the history, newest first."""
 
     limit: Annotated[int, Field(ge=1, le=1000)] = 10
     before: str | dict[str, Any] | None = None
@@ -100,7 +104,7 @@ class History(Open):
     checkpoint: Checkpoint | None = None
 
     def cursor(self) -> str | None:
-        """The checkpoint that the wanted ones come before."""
+        """The checkpoint before which the page starts."""
         if isinstance(self.before, dict):
             place = self.before.get("configurable", self.before)
             found = place.get("checkpoint_id") if isinstance(place, dict) else None

@@ -1,7 +1,7 @@
-"""A double of Google Cloud Storage: the XML and JSON parts that obstore and Google's client use.
+"""A test double of Google Cloud Storage: the APIs that obstore and Google's client use.
 
 One process, strongly consistent: a request changes the buckets within one tick of the event loop.
-Generations only grow. Preconditions are honoured on every way in. `GcsServer` starts it.
+Generations only increase. Preconditions are checked on every write. `GcsServer` starts it.
 """
 
 from bathysphere.testing.gcs.server import GcsServer

@@ -1,4 +1,4 @@
-"""The double in a process of its own; it ends when its standard input closes."""
+"""Run the test double as a process that exits when its standard input closes."""
 
 import socket
 import sys
@@ -18,7 +18,7 @@ def main() -> None:
     config = uvicorn.Config(Double(sys.argv[1:]), log_level="critical", lifespan="off")
     server = uvicorn.Server(config)
     threading.Thread(target=_end_with_stdin, args=(server,), daemon=True).start()
-    print(f"listening on http://127.0.0.1:{listening.getsockname()[1]}", flush=True)  # noqa: T201  # how the parent learns of it
+    print(f"listening on http://127.0.0.1:{listening.getsockname()[1]}", flush=True)  # noqa: T201  # read by the parent
     server.run(sockets=[listening])
 
 

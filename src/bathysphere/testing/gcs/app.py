@@ -1,9 +1,9 @@
-"""The double as an ASGI app: routing, latency and the faults a test asks for.
+"""The test double as an ASGI app: routing, latency and injected faults.
 
-`/_fail?codes=429,-503,hang,-hang,cut&method=PUT` lets the next matching requests fail: a number
-answers at once with that status, a **negative** one commits first and then answers with it, `hang`
-never answers (`-hang` after committing), `cut` sends half of the body and drops the connection.
-`/_latency?ms=25` delays every request, `/_stats` counts, `/_reset` forgets everything.
+`/_fail?codes=429,-503,hang,-hang,cut&method=PUT` makes the next matching requests fail: a number
+returns that status, a **negative** one commits first, `hang` never answers (`-hang` after
+committing), `cut` sends half of the body and drops the connection. `/_latency?ms=25` delays every
+request, `/_stats` returns counts, `/_reset` clears everything.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _NO_BODY = frozenset({204, 304, 308})
 
 
 class Double:
-    """Buckets behind HTTP."""
+    """Serves buckets over HTTP."""
 
     def __init__(self, buckets: list[str]) -> None:
         self._names = buckets
@@ -38,14 +38,14 @@ class Double:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every object, fault and count."""
+        """Clear all objects, faults and counts."""
         self.buckets = Buckets(self._names)
         self._xml, self._json = XmlApi(self.buckets), JsonApi(self.buckets)
         self._faults: list[tuple[str, str]] = []
         self._requests: Counter[str] = Counter()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
+        """Handle a request."""
         if scope["type"] != "http":
             return
         body = await _body(receive)
@@ -139,5 +139,5 @@ async def _send(send: Any, method: str, answer: Answer, *, is_cut: bool = False)
         await send(
             {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
         )
-        raise ConnectionAbortedError("cut, as the test asked")
+        raise ConnectionAbortedError("Connection cut by an injected fault")
     await send({"type": "http.response.body", "body": body})

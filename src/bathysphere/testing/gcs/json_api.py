@@ -1,4 +1,4 @@
-"""The JSON API and its uploads: what Google's own client speaks."""
+"""The JSON API and its uploads, as used by Google's client."""
 
 import base64
 import json
@@ -30,14 +30,14 @@ class _Upload:
 
 
 class JsonApi:
-    """Answers `/storage/v1/b…`, `/download/…` and `/upload/…`."""
+    """Handles `/storage/v1/b…`, `/download/…` and `/upload/…`."""
 
     def __init__(self, buckets: Buckets) -> None:
         self._buckets = buckets
         self._resumable: dict[str, _Upload] = {}
 
     def answer(self, request: Request, *, is_download: bool = False) -> Answer:
-        """One answer; `segments` begin after `/b`."""
+        """Handle a request; `segments` start after `/b`."""
         names = request.segments
         if not names:
             return self._all(request)
@@ -51,7 +51,7 @@ class JsonApi:
         return _one(bucket, names[2], request, is_download=is_download)
 
     def upload(self, request: Request) -> Answer:
-        """One answer of `/upload/storage/v1/b/{bucket}/o`."""
+        """Handle a request to `/upload/storage/v1/b/{bucket}/o`."""
         bucket = self._buckets[request.segments[0]]
         kind = request.query.get("uploadType")
         if "upload_id" in request.query:
@@ -124,11 +124,11 @@ def _name(about: dict[str, Any], request: Request) -> str:
 
 
 def _related(request: Request) -> tuple[dict[str, Any], bytes]:
-    """The two parts of a multipart upload: what it is, and its bytes."""
+    """The two parts of a multipart upload: metadata and data."""
     boundary = re.search(r'boundary="?([^";]+)"?', request.headers.get("content-type", ""))
     if boundary is None:
         raise Refusal(400, "BadRequest")
-    # Not splitting on the boundary further on: the data may hold anything.
+    # Do not split on the boundary again: the data may contain it.
     mark = b"--" + boundary[1].encode()
     _, first, second = request.body.split(mark, 2)
     about = first.partition(b"\r\n\r\n")[2]

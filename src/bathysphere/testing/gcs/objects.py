@@ -1,4 +1,4 @@
-"""The double's state: buckets of objects, each with a generation that only grows."""
+"""State of the test double: buckets of objects with increasing generations."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ MAX_KEY_BYTES = 1024
 
 
 class Refusal(Exception):
-    """An answer other than success: its status, the XML API's code and the JSON API's reason."""
+    """An error response: its status, XML API code and JSON API reason."""
 
     def __init__(self, status: int, code: str, reason: str = "") -> None:
         super().__init__(code)
@@ -23,12 +23,12 @@ class Refusal(Exception):
 
 
 def no_such_key() -> Refusal:
-    """There is no object of this name."""
+    """The object does not exist."""
     return Refusal(404, "NoSuchKey", "notFound")
 
 
 def precondition_failed() -> Refusal:
-    """The object is at another generation than the caller says."""
+    """The object is at another generation than expected."""
     return Refusal(412, "PreconditionFailed", "conditionNotMet")
 
 
@@ -55,7 +55,7 @@ class Object:
 
     @cached_property
     def crc32c(self) -> str | None:
-        """Google's checksum in base64, where its package is installed."""
+        """The CRC32C checksum in base64, if its package is installed."""
         try:
             import google_crc32c
         except ImportError:
@@ -65,7 +65,7 @@ class Object:
 
     @property
     def modified(self) -> datetime:
-        """When this generation was made."""
+        """When this generation was created."""
         return datetime.fromtimestamp(self.updated, UTC)
 
 
@@ -75,7 +75,7 @@ class Page(NamedTuple):
     objects: list[Object]
     prefixes: list[str]
     next_start: str | None
-    """Where the next page begins; None at the end."""
+    """Start of the next page; None at the end."""
 
 
 class Bucket:
@@ -87,13 +87,13 @@ class Bucket:
         self._keys: list[str] = []
 
     def get(self, key: str) -> Object:
-        """The object, or a refusal."""
+        """Get an object; raises if it does not exist."""
         if key not in self.objects:
             raise no_such_key()
         return self.objects[key]
 
     def put(self, made: Object, *, if_generation: int | None = None) -> Object:
-        """Store an object; 0 means that there must be none."""
+        """Store an object; an expected generation of 0 means that it must not exist."""
         check_key(made.key)
         current = self.objects.get(made.key)
         if if_generation is not None and (current.generation if current else 0) != if_generation:
@@ -112,7 +112,7 @@ class Bucket:
         self._keys.pop(bisect_left(self._keys, key))
 
     def page(self, prefix: str, delimiter: str, start: str, most: int) -> Page:
-        """Up to `most` objects and folders from `start` on (inclusive), in the order of keys."""
+        """Up to `most` objects and folders from `start` (inclusive), in key order."""
         objects: list[Object] = []
         prefixes: list[str] = []
         place = bisect_left(self._keys, max(prefix, start))
@@ -137,7 +137,7 @@ class Bucket:
 
 
 class Buckets:
-    """All buckets, and the clock of generations."""
+    """All buckets, and the generation counter."""
 
     def __init__(self, names: list[str]) -> None:
         self._buckets = {name: Bucket(name) for name in names}
@@ -153,24 +153,24 @@ class Buckets:
         return sorted(self._buckets)
 
     def create(self, name: str) -> Bucket:
-        """A new bucket."""
+        """Create a bucket."""
         if name in self._buckets:
             raise Refusal(409, "BucketAlreadyOwnedByYou", "conflict")
         self._buckets[name] = Bucket(name)
         return self._buckets[name]
 
     def next_generation(self) -> int:
-        """Microseconds, strictly increasing."""
+        """The next generation: microseconds, strictly increasing."""
         self._generation = max(self._generation + 1, time.time_ns() // 1000)
         return self._generation
 
     def count(self) -> int:
-        """Objects in all buckets."""
+        """Number of objects in all buckets."""
         return sum(len(bucket.objects) for bucket in self._buckets.values())
 
 
 def check_key(key: str) -> None:
-    """The rules Google has for the name of an object."""
+    """Check an object name against Google's rules."""
     wrong = (
         not key
         or len(key.encode()) > MAX_KEY_BYTES

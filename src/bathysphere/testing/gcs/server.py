@@ -1,4 +1,4 @@
-"""Starts the double and says how clients reach it."""
+"""Start the test double and connect clients to it."""
 
 import json
 import sys
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from bathysphere.backends.object_store.bucket import BucketConfig
-from bathysphere.testing.tethered import TetheredServer
+from bathysphere.backends.object_store.config import BucketConfig
+from bathysphere.testing.owned_process import TetheredServer
 
 if TYPE_CHECKING:
     from obstore.store import GCSStore
 
 
 class GcsServer(TetheredServer):
-    """The double in a process of its own; a context manager."""
+    """The test double in a child process, as a context manager."""
 
     title = "GCS double"
     start_seconds = 30.0
@@ -53,7 +53,7 @@ class GcsServer(TetheredServer):
         )
 
     def fail(self, *codes: int | str, method: str = "") -> None:
-        """Let the next requests (of one method) fail; see `app`."""
+        """Make the next requests (of one method) fail; see `app`."""
         self._control("_fail", codes=",".join(map(str, codes)), method=method)
 
     def delay(self, milliseconds: float) -> None:
@@ -61,11 +61,11 @@ class GcsServer(TetheredServer):
         self._control("_latency", ms=milliseconds)
 
     def stats(self) -> dict[str, Any]:
-        """Requests by method, objects, faults that nobody met yet."""
+        """Requests by method, objects, and pending faults."""
         return self._control("_stats")
 
     def reset(self) -> None:
-        """Forget everything but the latency."""
+        """Clear everything but the latency."""
         self._control("_reset")
 
     def _control(self, what: str, **query: Any) -> dict[str, Any]:

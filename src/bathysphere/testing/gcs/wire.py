@@ -1,4 +1,4 @@
-"""Requests and answers of the double, before and after ASGI."""
+"""Requests and responses of the test double, independent of ASGI."""
 
 import base64
 import json
@@ -19,19 +19,19 @@ class Request:
 
     method: str
     segments: list[str]
-    """The path's parts, each percent-decoded; the last may hold slashes."""
+    """Percent-decoded path segments; the last may contain slashes."""
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
 
     def number(self, name: str) -> int | None:
-        """A number of the query, or nothing."""
+        """A number from the query, or None."""
         return integer(self.query.get(name))
 
 
 @dataclass
 class Answer:
-    """One answer."""
+    """A response."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Answer:
 
 
 def integer(text: str | None) -> int | None:
-    """A number a client gave, or nothing."""
+    """Parse a number from a client, or None."""
     if text is None:
         return None
     if not text.isdigit():
@@ -48,7 +48,7 @@ def integer(text: str | None) -> int | None:
 
 
 def decode(raw: bytes) -> str:
-    """Percent-decoded UTF-8; anything else is refused."""
+    """Percent-decode UTF-8; rejects anything else."""
     try:
         return unquote_to_bytes(raw).decode()
     except UnicodeDecodeError:
@@ -56,17 +56,17 @@ def decode(raw: bytes) -> str:
 
 
 def split_path(raw: bytes, most: int) -> list[str]:
-    """The decoded parts of a raw path, at most so many; slashes in the last stay."""
+    """Decode the segments of a raw path, up to a maximum; the last keeps its slashes."""
     return [decode(part) for part in raw.removeprefix(b"/").split(b"/", most - 1)]
 
 
 def query_of(raw: bytes) -> dict[str, str]:
-    """The query string's values, the last of each."""
+    """Values of the query string; the last of each name wins."""
     return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
 
 
 def object_headers(found: Object) -> dict[str, str]:
-    """What every answer about an object carries."""
+    """Headers of every response about an object."""
     hashes = [f"md5={base64.b64encode(found.md5).decode()}"]
     if found.crc32c is not None:
         hashes.insert(0, f"crc32c={found.crc32c}")
@@ -82,7 +82,7 @@ def object_headers(found: Object) -> dict[str, str]:
 
 
 def media(request: Request, found: Object) -> Answer:
-    """The object's data, or the part of it that a `Range` asks for."""
+    """The object's data, or the part requested by a `Range` header."""
     headers = object_headers(found)
     asked = request.headers.get("range")
     if asked is None:
@@ -104,7 +104,7 @@ def _range(asked: str, size: int) -> tuple[int, int]:
 
 
 def xml(text: str) -> str:
-    """Text for XML; what XML has no letter for becomes a reference."""
+    """Escape text for XML; unsupported characters become references."""
     return "".join(c if c >= " " else f"&#{ord(c)};" for c in escape(text))
 
 

@@ -1,4 +1,4 @@
-"""The XML API: what obstore speaks."""
+"""The XML API, as used by obstore."""
 
 import secrets
 from xml.etree.ElementTree import fromstring
@@ -27,14 +27,14 @@ MOST = 1000
 
 
 class XmlApi:
-    """Answers `/{bucket}` and `/{bucket}/{key}`."""
+    """Handles `/{bucket}` and `/{bucket}/{key}`."""
 
     def __init__(self, buckets: Buckets) -> None:
         self._buckets = buckets
         self._uploads: dict[str, dict[int, bytes]] = {}
 
     def answer(self, request: Request) -> Answer:
-        """One answer; a refusal is raised."""
+        """Handle a request; errors are raised."""
         bucket = self._buckets[request.segments[0]]
         key = request.segments[1] if len(request.segments) > 1 else ""
         if not key:

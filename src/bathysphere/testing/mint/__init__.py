@@ -1,9 +1,9 @@
-"""A real Cashu mint on loopback: Nutshell, with a wallet that pretends to be paid.
+"""A real Cashu mint on loopback: Nutshell, with simulated Lightning payments.
 
-`python -m bathysphere.testing.mint` installs it, by hash, into an environment of its own under
-`.cache/mint` (its pins conflict with ours) and prints where. `LocalMint` is a process of it, with a
-folder and a port of its own, and can kill, freeze, restart and rotate it. `wire.FaultyWire` loses,
-cuts, delays and doubles what goes to it.
+`python -m bathysphere.testing.mint` installs it, with hashes, into a separate environment under
+`.cache/mint` (its pins conflict with ours) and prints the path. `LocalMint` runs it as a process
+with its own folder and port, and can kill, freeze, restart and rotate it. `wire.FaultyWire` drops,
+cuts, delays and duplicates its traffic.
 """
 
 from bathysphere.testing.mint.install import install

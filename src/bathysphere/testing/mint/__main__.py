@@ -1,4 +1,4 @@
-"""Install the mint and say where."""
+"""Install the mint and print its path."""
 
 import sys
 

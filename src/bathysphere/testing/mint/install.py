@@ -1,4 +1,4 @@
-"""Installs the mint's environment, once for each state of its lock file."""
+"""Install the mint's environment, once per version of its lock file."""
 
 import hashlib
 import os
@@ -15,12 +15,12 @@ _SECONDS = 600.0
 
 
 def install(folder: Path | None = None) -> Path:
-    """The mint's Python, installed when it is not there yet."""
+    """The mint's Python, installed if missing."""
     folder = folder or models_folder().parent / "mint"
     name = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
     home = folder / f"{name}-py{sys.version_info[0]}.{sys.version_info[1]}"
     if not home.is_dir():
-        # Under another name first: an environment that is there is whole.
+        # Install under another name first, so that an existing environment is complete.
         part = folder / f"part-{os.getpid()}"
         part.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -39,10 +39,10 @@ def _uv(*arguments: str) -> None:
     beside = Path(sys.executable).with_name("uv")
     program = str(beside) if beside.is_file() else shutil.which("uv")
     if program is None:
-        message = "the test mint is installed by uv, which is missing"
+        message = "Installing the test mint requires uv"
         raise ConfigError(message, hint="run `make setup`")
     command = [program, *arguments, "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:
-        message = f"uv could not install the test mint: {done.stderr.strip()[-500:]}"
-        raise ConfigError(message, hint="check that uv reaches a package index")
+        message = f"uv failed to install the test mint: {done.stderr.strip()[-500:]}"
+        raise ConfigError(message, hint="check that uv can reach a package index")

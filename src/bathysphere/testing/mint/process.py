@@ -1,4 +1,4 @@
-"""The mint as a process that a test owns: started, stopped, killed, frozen, rotated."""
+"""The mint as a test process that can be started, stopped, killed, frozen and rotated."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05
 
-# Runs in the mint's own Python. It ends when its standard input closes, however its parent dies.
+# Runs in the mint's Python. It exits when its standard input closes, so it dies with its parent.
 _CHILD = """
 import os, sys, threading
 def watch():
@@ -55,7 +55,7 @@ class LocalMint:
 
     @property
     def url(self) -> str:
-        """Where it listens; known once it was started."""
+        """Its URL, once started."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
@@ -71,7 +71,7 @@ class LocalMint:
     def start(self) -> Self:
         """Start the process and wait until the mint answers."""
         if self._process is not None:
-            message = "the mint is already running"
+            message = "The mint is already running"
             raise RuntimeError(message)
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="bathysphere-mint-")
@@ -94,7 +94,7 @@ class LocalMint:
         return self
 
     def stop(self) -> None:
-        """End the process as an operator would; safe to call twice."""
+        """Stop the process gracefully; safe to call twice."""
         process = self._process
         if process is not None:
             process.send_signal(signal.SIGCONT)
@@ -104,7 +104,7 @@ class LocalMint:
         self.crash()
 
     def crash(self) -> None:
-        """Kill the process as a power cut would."""
+        """Kill the process, like a power failure."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -113,19 +113,19 @@ class LocalMint:
                 process.stdin.close()
 
     def freeze(self) -> None:
-        """Let the process hang: connections stay, nothing is answered."""
+        """Freeze the process: connections stay open, but get no response."""
         self._running().send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume the process."""
         self._running().send_signal(signal.SIGCONT)
 
     def rotate(self, *, fee_ppk: int | None = None) -> None:
-        """Stop the mint, make a new keyset, make the old ones inactive, and start it again."""
+        """Restart the mint with a new keyset and deactivate the old ones."""
         self.stop()
         self._path += 1
         self.fee_ppk = self.fee_ppk if fee_ppk is None else fee_ppk
-        self.start()  # makes the new keyset; the old one stays active
+        self.start()  # creates the new keyset; the old one stays active
         self.stop()
         with contextlib.closing(self.database()) as database:
             newest = f"m/0'/0'/{self._path}'"
@@ -137,11 +137,11 @@ class LocalMint:
         self.start()
 
     def database(self) -> sqlite3.Connection:
-        """The mint's own database; look while it runs, change only while it is stopped."""
+        """The mint's database; modify it only while the mint is stopped."""
         return sqlite3.connect(self._folder / "db" / "mint.sqlite3", timeout=10)
 
     def close(self) -> None:
-        """Stop for good and remove the folder."""
+        """Stop permanently and remove the folder."""
         self.stop()
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -172,7 +172,7 @@ class LocalMint:
     # ── the process ──
 
     def _environment(self) -> dict[str, str]:
-        """Only what is meant for it: the mint reads a great many variables."""
+        """A minimal environment, since the mint reads many variables."""
         folder = str(self._folder)
         settings = {
             "PATH": os.environ.get("PATH", ""),
@@ -205,7 +205,7 @@ class LocalMint:
         end = time.monotonic() + _START_SECONDS
         while time.monotonic() < end:
             if process.poll() is not None:
-                message = f"the mint ended at once: {self._tail()}"
+                message = f"The mint exited at startup: {self._tail()}"
                 raise UpstreamError(message)
             with contextlib.suppress(httpx.HTTPError):
                 address = f"{self.url}/v1/info"
@@ -213,19 +213,19 @@ class LocalMint:
                 if found.is_success:
                     return
             time.sleep(_POLL_SECONDS)
-        message = f"the mint did not start within {_START_SECONDS:.0f} seconds: {self._tail()}"
+        message = f"The mint did not start within {_START_SECONDS:.0f} seconds: {self._tail()}"
         raise UpstreamError(message)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            message = "the mint is not running"
+            message = "The mint is not running"
             raise RuntimeError(message)
         return self._process
 
     @property
     def _folder(self) -> Path:
         if self._scratch is None:
-            message = "the mint was not started"
+            message = "The mint was not started"
             raise RuntimeError(message)
         return Path(self._scratch.name)
 

@@ -1,4 +1,4 @@
-"""A wire between us and a mint that loses, cuts, delays and doubles what goes over it."""
+"""A faulty proxy to a mint that drops, cuts, delays and duplicates requests."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ _ANSWERS = {
 
 
 class FaultyWire:
-    """Carries one HTTP request a connection to the mint on `target`, and spoils some of them.
+    """Forwards one HTTP request per connection to the mint on `target`, and disrupts some.
 
     `spoil("lose_response", path="/v1/swap", times=1)` spoils the next request to that path; faults
     are used up in the order in which they were given.
@@ -29,19 +29,19 @@ class FaultyWire:
         self._tasks: set[asyncio.Task[None]] = set()
         self._faults: list[tuple[Fault, str, float]] = []
         self.seen: Counter[str] = Counter()
-        """How many requests came for each path."""
+        """Number of requests per path."""
         self.spoiled: Counter[Fault] = Counter()
         self.port = 0
 
     @property
     def url(self) -> str:
-        """What a client is pointed at."""
+        """The proxy's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def spoil(
         self, fault: Fault, *, path: str = "/v1/swap", times: int = 1, seconds: float = 0.2
     ) -> None:
-        """Spoil the next requests to a path."""
+        """Disrupt the next requests to a path."""
         self._faults += [(fault, path, seconds)] * times
 
     async def __aenter__(self) -> Self:
@@ -115,7 +115,7 @@ class FaultyWire:
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
-    """One HTTP message with a length, made the last one of its connection."""
+    """Read one HTTP message with a length, as the last one of its connection."""
     head = await reader.readuntil(b"\r\n\r\n")
     lines = [line for line in head[:-4].split(b"\r\n") if not _is(line, b"connection")]
     length = next((int(line.split(b":")[1]) for line in lines if _is(line, b"content-length")), 0)

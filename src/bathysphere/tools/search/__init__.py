@@ -1,4 +1,4 @@
-"""Search engines behind one contract, one file each.
+"""Search engines with a common interface, one per file.
 
 - `contract`: `SearchEngine`, `SearchResult`
 - `duckduckgo`: `DuckDuckGo(fetcher)`; `google_cse`: `GoogleCSE(fetcher, key=…, cx=…)`;

@@ -1,4 +1,4 @@
-"""What a search engine is to the rest: a name, and results for a query."""
+"""The interface of search engines."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -8,7 +8,7 @@ MAX_RESULTS = 20
 
 
 class SearchResult(NamedTuple):
-    """One result: where, and what the engine says of it."""
+    """A search result: URL, title and snippet."""
 
     url: str
     title: str
@@ -16,33 +16,33 @@ class SearchResult(NamedTuple):
 
 
 class SearchEngine(Protocol):
-    """A search engine. Results are in the engine's order, none twice, at most `limit`."""
+    """A search engine. Returns at most `limit` distinct results, in the engine's order."""
 
     @property
     def name(self) -> str:
-        """The engine's name, as settings and reports use it."""
+        """The engine's name in settings and reports."""
         ...
 
     async def search(self, query: str, *, limit: int = 8) -> list[SearchResult]:
         """Search.
 
         Raises:
-            SearchFailed: the engine did not answer as one, which is not the same as no results.
+            SearchFailed: The engine failed, as opposed to finding nothing.
         """
         ...
 
 
 def tidy(results: Iterable[SearchResult], limit: int) -> list[SearchResult]:
-    """Results with one line of text each, http addresses only, none twice, at most `limit`."""
-    kept: dict[str, SearchResult] = {}
+    """Return at most `limit` results with http URLs, without duplicates, each text on one line."""
+    unique: dict[str, SearchResult] = {}
     for result in results:
         url = result.url.strip()
-        if url.startswith(("http://", "https://")) and url not in kept:
+        if url.startswith(("http://", "https://")) and url not in unique:
             title = " ".join(result.title.split())[:300]
-            kept[url] = SearchResult(url, title or url, " ".join(result.snippet.split())[:1_000])
-    return list(kept.values())[: max(0, min(limit, MAX_RESULTS))]
+            unique[url] = SearchResult(url, title or url, " ".join(result.snippet.split())[:1_000])
+    return list(unique.values())[: max(0, min(limit, MAX_RESULTS))]
 
 
 def query_text(query: str) -> str:
-    """A query in one line, not too long."""
+    """Return the query on one line, truncated."""
     return " ".join(query.split())[:MAX_QUERY]

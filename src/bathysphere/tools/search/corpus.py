@@ -1,4 +1,4 @@
-"""A corpus on this machine: SQLite's full-text search, ranked by BM25. No network at all."""
+"""Search in a local corpus: SQLite full-text search, ranked by BM25. Uses no network."""
 
 import re
 import sqlite3
@@ -17,15 +17,20 @@ _WORD = re.compile(r"\w+")
 _SNIPPET_WORDS = 32
 
 
+_HEAD = 500
+"""Number of characters at the start of a file that are searched for its date."""
+_DATE = re.compile(r"^date:[ \t]*(\d{4}-\d{2}-\d{2})\b", re.IGNORECASE | re.MULTILINE)
+
+
 class NotInCorpus(CallerError):
-    """The corpus has no document with this address."""
+    """The corpus has no document with this URL."""
 
     code = "not_in_corpus"
 
 
 @dataclass(frozen=True)
 class Document:
-    """One document: its address is its name."""
+    """A document, identified by its URL."""
 
     url: str
     title: str
@@ -35,7 +40,7 @@ class Document:
 
 
 class Corpus:
-    """Documents that can be searched and read. The same query always has the same answer."""
+    """Searchable documents. The same query always returns the same results."""
 
     name = "corpus"
 
@@ -51,7 +56,10 @@ class Corpus:
 
     @classmethod
     def of_folder(cls, root: Path) -> "Corpus":
-        """The `.txt` and `.md` files below a folder; a first line `# …` is the title."""
+        """Load the `.txt` and `.md` files in a folder and its subfolders.
+
+        A first line `# …` is the title, a line `Date: 2026-11-15` near the top is the date.
+        """
         files = sorted(path for path in root.rglob("*") if path.suffix in _KINDS)
         return cls(_from_file(root, path) for path in files)
 
@@ -59,11 +67,11 @@ class Corpus:
         return len(self._documents)
 
     async def search(self, query: str, *, limit: int = 8) -> list[SearchResult]:
-        """The documents that have most of the words, the best first."""
+        """Find documents that contain words of the query, best match first."""
         words = list(dict.fromkeys(_WORD.findall(query_text(query).lower())))
         if not words:
             return []
-        # Each word in quotation marks is a word, never an operator.
+        # Quoting keeps words from being read as operators.
         wanted = " OR ".join(f'"{word}"' for word in words)
         rows = self._index.execute(
             "SELECT url, title, snippet(documents, 2, '', '', ' … ', ?) FROM documents"
@@ -73,17 +81,17 @@ class Corpus:
         return [SearchResult(url, title, " ".join(text.split())) for url, title, text in rows]
 
     def document(self, url: str) -> Document:
-        """The document of an address.
+        """Return the document with a URL.
 
         Raises:
-            NotInCorpus: there is none.
+            NotInCorpus: There is no such document.
         """
         if url not in self._documents:
-            raise NotInCorpus(f"the corpus has no {url!r}")
+            raise NotInCorpus(f"Not in the corpus: {url!r}")
         return self._documents[url]
 
     def read(self, url: str, clock: Clock) -> Snapshot:
-        """A snapshot of a document."""
+        """Take a snapshot of a document."""
         document = self.document(url)
         return take_snapshot(
             url,
@@ -97,7 +105,7 @@ class Corpus:
         )
 
     def close(self) -> None:
-        """Give the index's memory back."""
+        """Free the memory of the index."""
         self._index.close()
 
 
@@ -106,4 +114,6 @@ def _from_file(root: Path, path: Path) -> Document:
     first = text.lstrip().split("\n", 1)[0]
     title = first.removeprefix("# ").strip() if first.startswith("# ") else path.stem
     url = f"{SCHEME}{path.relative_to(root).as_posix()}"
-    return Document(url, title, text, content_type=_KINDS[path.suffix])
+    dated = _DATE.search(text[:_HEAD])
+    published = dated.group(1) if dated else None
+    return Document(url, title, text, published=published, content_type=_KINDS[path.suffix])

@@ -1,7 +1,7 @@
-"""DuckDuckGo without a key: its HTML page for browsers without scripts.
+"""DuckDuckGo search without a key, through its HTML page for browsers without scripts.
 
-There is no agreement behind it: the page may change, and it may answer with a challenge instead of
-results. Both are a `SearchFailed`, never an empty list.
+This is not a stable API: the page may change or return a bot challenge instead of results. Both
+raise `SearchFailed`, never return an empty list.
 """
 
 from html.parser import HTMLParser
@@ -18,7 +18,7 @@ _VOID = frozenset({"br", "img", "input", "hr", "meta", "link", "wbr"})
 
 
 class DuckDuckGo:
-    """Searches by DuckDuckGo's HTML page."""
+    """Searches with DuckDuckGo's HTML page."""
 
     name = "duckduckgo"
 
@@ -32,31 +32,29 @@ class DuckDuckGo:
         try:
             got = await self._fetcher.get(address, accept=("text/html",))
         except BathysphereError as error:
-            raise SearchFailed(f"DuckDuckGo did not answer: {error.message}") from error
+            raise SearchFailed(f"DuckDuckGo search failed: {error.message}") from error
         return tidy(parse(got.body.decode("utf-8", "replace")), limit)
 
 
 def parse(page: str) -> list[SearchResult]:
-    """The results of a page.
+    """Parse the results of a page.
 
     Raises:
-        SearchFailed: it is a challenge, or no page of results at all.
+        SearchFailed: It is a bot challenge, or not a results page.
     """
     lowered = page.lower()
     if any(sign in lowered for sign in _CHALLENGE):
-        raise SearchFailed(
-            "DuckDuckGo asks whether we are human", hint="wait, or configure SearXNG"
-        )
+        raise SearchFailed("DuckDuckGo returned a bot challenge", hint="wait, or configure SearXNG")
     reader = _Reader()
     reader.feed(page)
     reader.close()
     if not reader.results and not reader.says_none:
-        raise SearchFailed("DuckDuckGo's page has another form than we know")
+        raise SearchFailed("Unexpected page from DuckDuckGo")
     return reader.results
 
 
 class _Reader(HTMLParser):
-    """Collects title, address and snippet of each result that is no advertisement."""
+    """Collects title, URL and snippet of each result, without advertisements."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -109,7 +107,7 @@ class _Reader(HTMLParser):
 
 
 def _real_address(href: str) -> str | None:
-    """The address behind DuckDuckGo's own redirect; nothing for an advertisement's."""
+    """Return the URL behind DuckDuckGo's redirect; None for an advertisement."""
     if href.startswith("//"):
         href = f"https:{href}"
     parts = urlsplit(href)

@@ -1,6 +1,6 @@
-"""Google's Custom Search JSON API, where there is a key.
+"""Google's Custom Search JSON API, which needs a key.
 
-It takes no new customers and ends on 2027-01-01; it is here for those who have it.
+It is closed to new customers and ends on 2027-01-01; supported for existing customers.
 """
 
 import json
@@ -13,11 +13,11 @@ from bathysphere.tools.search.contract import SearchResult, query_text, tidy
 
 ENDPOINT = "https://www.googleapis.com/customsearch/v1"
 _PAGE = 10
-"""The API gives no more than ten results at a time."""
+"""The API returns at most ten results per request."""
 
 
 class GoogleCSE:
-    """Searches by a programmable search engine of Google's."""
+    """Searches with a Google Programmable Search Engine."""
 
     name = "google_cse"
 
@@ -32,27 +32,27 @@ class GoogleCSE:
         wanted = {"cx": self._cx, "q": query_text(query), "num": max(1, min(limit, _PAGE))}
         address = f"{self._endpoint}?{urlencode(wanted)}"
         try:
-            # The key goes in a header, so that it stands in no address and no error.
+            # The key goes in a header, so that it is in no URL and no error message.
             got = await self._fetcher.get(
                 address, accept=JSON_TYPES, headers={"X-Goog-Api-Key": self._key}
             )
         except BathysphereError as error:
-            raise SearchFailed("Google's search did not answer", hint=error.hint) from error
+            raise SearchFailed("Google search failed", hint=error.hint) from error
         return tidy(parse(got.body), limit)
 
 
 def parse(body: bytes) -> list[SearchResult]:
-    """The results of an answer.
+    """Parse the results of a response.
 
     Raises:
-        SearchFailed: it is no answer of this API.
+        SearchFailed: It is not a response of this API.
     """
     try:
         answer = json.loads(body)
     except ValueError as error:
-        raise SearchFailed("Google's answer is no JSON") from error
+        raise SearchFailed("Google returned invalid JSON") from error
     if not isinstance(answer, dict) or answer.get("kind") != "customsearch#search":
-        raise SearchFailed("this is no answer of Google's search")
+        raise SearchFailed("Unexpected response from Google")
     return [
         SearchResult(str(item["link"]), str(item.get("title", "")), str(item.get("snippet", "")))
         for item in answer.get("items", [])

@@ -1,7 +1,7 @@
-"""SearXNG, the self-hosted search engine, by its JSON API (`formats: [html, json]` must be set).
+"""SearXNG, the self-hosted search engine, through its JSON API (needs `formats: [html, json]`).
 
-It usually runs on a private address. Give it a `Fetcher` of its own whose rules trust its origin;
-pages must not be fetched through that one.
+It usually runs on a private address. Give it a separate `Fetcher` whose rules trust its origin, and
+do not fetch pages with that one.
 """
 
 import json
@@ -14,7 +14,7 @@ from bathysphere.tools.search.contract import SearchResult, query_text, tidy
 
 
 class SearXNG:
-    """Searches by a SearXNG server."""
+    """Searches with a SearXNG server."""
 
     name = "searxng"
 
@@ -29,25 +29,25 @@ class SearXNG:
             got = await self._fetcher.get(address, accept=JSON_TYPES)
         except BathysphereError as error:
             raise SearchFailed(
-                f"SearXNG did not answer: {error.message}",
-                hint="its settings must allow the format json",
+                f"SearXNG search failed: {error.message}",
+                hint="enable the json format in the settings of SearXNG",
             ) from error
         return tidy(parse(got.body), limit)
 
 
 def parse(body: bytes) -> list[SearchResult]:
-    """The results of an answer.
+    """Parse the results of a response.
 
     Raises:
-        SearchFailed: it is no answer of SearXNG, or none of its engines answered it.
+        SearchFailed: It is not a response of SearXNG, or none of its engines responded.
     """
     try:
         answer = json.loads(body)
         found = answer["results"]
     except (ValueError, KeyError, TypeError) as error:
-        raise SearchFailed("this is no answer of SearXNG") from error
+        raise SearchFailed("Unexpected response from SearXNG") from error
     if not found and answer.get("unresponsive_engines"):
-        raise SearchFailed("none of SearXNG's engines answered")
+        raise SearchFailed("None of SearXNG's engines responded")
     return [
         SearchResult(str(item["url"]), str(item.get("title", "")), str(item.get("content") or ""))
         for item in found

@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from bathysphere.agents.research import ResearchConfig, spec
-from bathysphere.agents.research.parts import Habits
+from bathysphere.agents.research.options import ResearchOptions
 from bathysphere.core.errors import UpstreamError
 from bathysphere.evidence.snapshots import take_snapshot
 from bathysphere.harness.build import build
@@ -58,7 +58,7 @@ class Pages:
         await asyncio.sleep(self.seconds)
         return [SearchResult(url, url.rsplit("/", 1)[-1]) for url in list(self.pages)[:limit]]
 
-    async def fetch(self, url, may_visit):
+    async def fetch(self, url, may_visit, requester=None):
         self.asked["fetch", url] += 1
         assert may_visit(url) is None
         await asyncio.sleep(self.seconds)
@@ -132,12 +132,12 @@ class Rig:
         self.pages = pages or Pages()
         self.store = InMemoryStore()
         self.saver = InMemorySaver()
-        habits = config.pop("habits", Habits(rounds=0))
+        options = config.pop("options", ResearchOptions(rounds=0))
         self.config = ResearchConfig(
-            reach=self.pages,
+            sources=self.pages,
             key=KEY,
             clock=StillClock(),
-            habits=habits,
+            options=options,
             retry_seconds=0.001,
             **config,
         )

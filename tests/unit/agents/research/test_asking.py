@@ -6,7 +6,8 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from pydantic import BaseModel, Field
 
-from bathysphere.agents.research.asking import (
+from bathysphere.agents.research.forms import FORMS, PlanForm, plan_form
+from bathysphere.agents.research.structured_output import (
     FULL,
     SMALL,
     AnswerUnusable,
@@ -15,7 +16,6 @@ from bathysphere.agents.research.asking import (
     extract_json,
     schema_of,
 )
-from bathysphere.agents.research.forms import FORMS, PlanForm, plan_form
 from bathysphere.core.errors import ModelUnavailable, UpstreamError
 from bathysphere.testing import ScriptedChatModel, calls, fails, refuses, says
 

@@ -6,10 +6,11 @@ import pytest
 from langgraph.types import Command
 from research_rig import DEEP, ONE_SEARCH, PAGES, Pages, Rig, answering, claim, plan
 
-from bathysphere.agents.research.layer import Refused, ToolLayer
 from bathysphere.agents.research.nodes.executor import next_wave
-from bathysphere.agents.research.parts import Habits
+from bathysphere.agents.research.options import ResearchOptions
+from bathysphere.agents.research.tool_gateway import Refused, ToolGateway
 from bathysphere.core.errors import UpstreamError
+from bathysphere.core.writers import thread_namespace
 from bathysphere.policy.permission import Call, Permission
 from bathysphere.policy.plan import Plan, Step
 from bathysphere.policy.rules import default_policy, read_policy
@@ -24,7 +25,7 @@ async def test_eight_independent_steps_of_one_second_end_in_under_two():
     start = time.monotonic()
     state = await rig.approve()
     assert time.monotonic() - start < 2
-    assert state["status"] == "complete"
+    assert state["status"] == "failed"  # there was nothing to find
     assert sum(rig.pages.asked.values()) == 8
 
 
@@ -40,7 +41,7 @@ async def test_a_step_waits_for_those_it_needs():
 
     steps = plan(("web_search", "a"), ("web_search", "b", 1), ("web_search", "c"))
     state = await Rig(answering(PlanForm=steps), pages=Watched({}, seconds=0.02)).finish()
-    assert state["status"] == "complete"
+    assert state["status"] == "failed"  # there was nothing to find
     assert order.index("begin b") > order.index("end a")
     assert order.index("begin b") > order.index("end c")
     assert order.index("begin c") < order.index("end a")
@@ -79,10 +80,12 @@ async def test_a_failed_step_is_a_result_and_the_others_go_on():
 
 
 async def test_a_step_that_hangs_is_given_up():
-    rig = Rig(pages=Pages(seconds=5), habits=Habits(rounds=0, step_seconds=0.05))
+    rig = Rig(pages=Pages(seconds=5), options=ResearchOptions(rounds=0, step_seconds=0.05))
     state = await rig.finish()
-    assert state["status"] == "complete"
-    assert "took more than 0.05 seconds" in state["plan"]["steps"][0]["output"]
+    assert state["status"] == "failed"
+    assert state["error_message"].startswith("No source answers this question. 1 of 1 step failed:")
+    assert "timed out after 0.05 seconds" in state["error_message"]
+    assert "timed out after 0.05 seconds" in state["plan"]["steps"][0]["output"]
 
 
 async def test_steps_tell_how_far_they_are():
@@ -134,12 +137,12 @@ OUTSIDE = [
 
 def layer(pages, permission):
     rig = Rig(pages=pages)
-    from bathysphere.agents.research.agent import parts_of
+    from bathysphere.agents.research.agent import dependencies_of
     from bathysphere.models.resolve import Models
 
     model = rig.model
     models = Models(main=model, subagent=model, summary=model, audit=model)
-    return ToolLayer(parts_of(models, rig.config), permission, runtime=None)
+    return ToolGateway(dependencies_of(models, rig.config), permission, runtime=None, grant="g")
 
 
 @pytest.mark.parametrize("call", OUTSIDE, ids=lambda call: f"{call.tool} {call.input}"[:40])
@@ -171,7 +174,7 @@ async def test_results_on_hosts_that_an_edited_plan_leaves_out_stay_closed():
     assert [url for kind, url in pages.asked if kind == "fetch"] == ["https://sea.example/dives"]
 
 
-MORE = Habits(rounds=1)
+MORE = ResearchOptions(rounds=1)
 ASKS = {
     "requests": [
         {"tool": "fetch_page", "input": "https://sea.example/makers", "rationale": "names"},
@@ -184,7 +187,7 @@ ASKS = {
 
 async def test_what_the_model_asks_for_beyond_the_plan_waits_for_the_person():
     first = plan(("fetch_page", "https://sea.example/dives"))
-    rig = Rig(answering(PlanForm=first, MoreForm=ASKS), habits=MORE)
+    rig = Rig(answering(PlanForm=first, MoreForm=ASKS), options=MORE)
     await rig.ask()
     state = await rig.approve()
     asked = await rig.question()
@@ -202,7 +205,7 @@ async def test_what_the_model_asks_for_beyond_the_plan_waits_for_the_person():
 
 async def test_an_approved_difference_is_done_and_an_earlier_call_is_not_repeated():
     first = plan(("fetch_page", "https://sea.example/dives"))
-    rig = Rig(answering(PlanForm=first, MoreForm=ASKS), habits=MORE)
+    rig = Rig(answering(PlanForm=first, MoreForm=ASKS), options=MORE)
     await rig.ask()
     await rig.approve()
     state = await rig.approve()
@@ -219,7 +222,7 @@ async def test_an_approved_difference_is_done_and_an_earlier_call_is_not_repeate
 
 async def test_a_rejected_difference_is_not_done_and_the_report_is_written():
     first = plan(("fetch_page", "https://sea.example/dives"))
-    rig = Rig(answering(PlanForm=first, MoreForm=ASKS), habits=MORE)
+    rig = Rig(answering(PlanForm=first, MoreForm=ASKS), options=MORE)
     await rig.ask()
     await rig.approve()
     state = await rig.say(type="reject", reason="Enough.")
@@ -233,7 +236,7 @@ async def test_a_difference_that_breaks_the_policy_is_dropped_without_asking():
     policy = read_policy('```toml policy\nversion = 1\n[content]\ndenied_terms = ["makers"]\n```')
     first = plan(("fetch_page", "https://sea.example/dives"))
     asks = {"requests": [{"tool": "web_search", "input": "makers", "rationale": ""}]}
-    rig = Rig(answering(PlanForm=first, MoreForm=asks), habits=MORE, policy=policy)
+    rig = Rig(answering(PlanForm=first, MoreForm=asks), options=MORE, policy=policy)
     await rig.ask()
     state = await rig.approve()
     assert state["status"] == "complete"
@@ -242,7 +245,7 @@ async def test_a_difference_that_breaks_the_policy_is_dropped_without_asking():
 
 
 async def test_a_model_that_asks_for_nothing_more_costs_no_question():
-    rig = Rig(habits=MORE)
+    rig = Rig(options=MORE)
     state = await rig.finish()
     assert state["status"] == "complete"
     assert rig.model.metadata["asked"]["MoreForm"] == 1
@@ -302,14 +305,16 @@ async def test_a_source_that_was_changed_afterwards_is_not_cited():
     rig = Rig(answering(PlanForm=ONE_SEARCH, ReportForm={"claims": [claim("x y z", ("S1", DEEP))]}))
     state = await rig.finish()
     source = state["sources"][0]
-    space = ("research", "snapshots", "t")
+    space = (*thread_namespace("t"), "research", "snapshots")
     item = await rig.store.aget(space, source["id"])
     await rig.store.aput(space, source["id"], {**item.value, "text": item.value["body"][::-1]})
-    from bathysphere.agents.research.keeping import StoredSnapshots, snapshots_of
+    from bathysphere.agents.research.agent import sealer_of
+    from bathysphere.agents.research.snapshot_store import StoredSnapshots, snapshots_of
     from bathysphere.core.errors import BathysphereError
 
+    sealer = sealer_of(rig.config)
     with pytest.raises(BathysphereError):
-        await snapshots_of(StoredSnapshots(rig.store, "t"), state["sources"])
+        await snapshots_of(StoredSnapshots(rig.store, "t", sealer), state["sources"])
 
 
 async def test_a_run_without_a_store_says_what_is_missing():

@@ -137,7 +137,7 @@ async def test_a_plan_that_is_refused_to_the_ceiling_ends_the_run():
     state = await rig.ask(max_plan_revisions=2)
     assert state["status"] == "failed"
     assert state["plan_revision_count"] == 2
-    assert "refused 2 times" in state["error_message"]
+    assert "rejected 2 times" in state["error_message"]
     assert "spies" in state["error_message"]
     assert not rig.pages.asked
     assert "__interrupt__" not in state
@@ -316,12 +316,12 @@ async def test_nothing_asked_is_one_sentence():
     rig = Rig()
     state = await rig.graph.ainvoke({"user_query": "  "}, rig.thread)
     assert state["status"] == "failed"
-    assert state["error_message"].startswith("there is no question")
+    assert state["error_message"].startswith("The question is empty")
 
 
 async def test_nothing_to_search_with_is_one_sentence():
     rig = Rig(pages=Pages(tools={"read_context": "what the person attached"}))
-    assert (await rig.ask())["error_message"].startswith("there is nothing to search with")
+    assert (await rig.ask())["error_message"].startswith("No search tool is available")
 
 
 async def test_tokens_above_the_policy_end_the_run():
@@ -329,15 +329,33 @@ async def test_tokens_above_the_policy_end_the_run():
     rig = Rig(policy=policy)
     state = await rig.finish()
     assert state["status"] == "failed"
-    assert "the policy allows 600" in state["error_message"]
+    assert "of 600" in state["error_message"]
 
 
 async def test_without_sources_there_are_no_claims():
     rig = Rig(pages=Pages({}))
     state = await rig.finish()
-    assert state["status"] == "complete"
-    assert state["report"]["tally"]["claims"] == 0
+    assert state["status"] == "failed"
+    assert state["error_message"].startswith("No source answers this question. 1 step succeeded")
+    assert (state["report"], state["final_report"], state["seal"]) == (None, None, None)
     assert rig.model.metadata["asked"]["ReportForm"] == 0
+
+
+async def test_sources_that_say_nothing_to_the_question_are_no_report():
+    state = await Rig(answering(ReportForm={"claims": []})).finish()
+    assert state["status"] == "failed"
+    assert state["error_message"].startswith("The sources that were read do not answer this")
+    assert state["report"] is None
+
+
+async def test_addresses_that_no_tool_can_open_are_listed_not_dropped():
+    from bathysphere.agents.research.source_access import sample
+
+    rig = Rig(answering(PlanForm=plan(("search_corpus", "depth"))), pages=sample())
+    state = await rig.ask(context_urls=["https://sea.example/deep"])
+    [skipped] = state["denied"]
+    assert skipped["input"] == "https://sea.example/deep"
+    assert "no tool for opening web pages" in skipped["why"]
 
 
 async def test_the_question_is_the_reports():

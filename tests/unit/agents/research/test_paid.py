@@ -3,14 +3,17 @@
 from langgraph.types import Command
 from research_rig import DEEP, QUESTION, Rig, answering, claim
 
-from bathysphere.agents.research.parts import Habits
+from bathysphere.agents.research.options import ResearchOptions
 from bathysphere.core.payments import Bill, Owed, Paid
+from bathysphere.core.run_context import RunContext
 
 PRICE = 10
 
 
 class Purse:
     """A purse in memory: one price a call."""
+
+    max_output = None
 
     def __init__(self, balance):
         self.balance = balance
@@ -41,6 +44,9 @@ class Purse:
     async def keep(self, key):
         pass
 
+    async def mark_streamed(self, key):
+        pass
+
     async def deposit(self, token):
         self.balance += int(token)
 
@@ -50,7 +56,7 @@ class Purse:
 
 async def go(rig, given, purse):
     return await rig.graph.ainvoke(
-        given, rig.thread, context={"payments": purse}, durability="sync"
+        given, rig.thread, context=RunContext(payments=purse), durability="sync"
     )
 
 
@@ -68,7 +74,7 @@ async def test_every_call_of_every_node_is_paid_for_once():
 
 
 async def test_without_money_the_run_waits_and_goes_on_when_there_is_some():
-    rig, purse = Rig(habits=Habits(rounds=0)), Purse(0)
+    rig, purse = Rig(options=ResearchOptions(rounds=0)), Purse(0)
     waiting = await go(rig, {"user_query": QUESTION}, purse)
     assert waiting["__interrupt__"][0].value["type"] == "payment_exhausted"
     assert rig.model.metadata["asked"]["PlanForm"] == 0
@@ -88,4 +94,4 @@ async def test_a_person_who_does_not_pay_ends_the_run_readably():
     await go(rig, {"user_query": QUESTION}, Purse(0))
     state = await go(rig, Command(resume={"action": "decline"}), Purse(0))
     assert state["status"] == "failed"
-    assert "did not pay" in state["error_message"]
+    assert "declined to pay" in state["error_message"]

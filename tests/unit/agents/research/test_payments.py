@@ -9,8 +9,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from bathysphere.agents.research.asking import Asker
 from bathysphere.agents.research.parallel import all_of
+from bathysphere.agents.research.structured_output import Asker
+from bathysphere.core.run_context import RunContext
 from bathysphere.testing import ScriptedChatModel, says
 from bathysphere.testing.purse import MemoryPurse
 
@@ -56,7 +57,7 @@ class Thread:
         return await self.graph.ainvoke(
             given,
             {"configurable": {"thread_id": "1"}},
-            context={"payments": self.purse},
+            context=RunContext(payments=self.purse),
             durability="sync",
         )
 

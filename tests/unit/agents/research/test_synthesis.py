@@ -4,7 +4,7 @@ import pytest
 from research_rig import DEEP, MADE, PAGES, Pages, Rig, answering, claim
 
 from bathysphere.agents.research.nodes.synthesizer import MAX_REPAIRS
-from bathysphere.agents.research.parts import Habits
+from bathysphere.agents.research.options import ResearchOptions
 from bathysphere.agents.research.passages import GAP, excerpt
 from bathysphere.agents.research.prompts import fenced
 
@@ -21,7 +21,11 @@ async def report_of(*claims, repair=None, unsupported="mark", pages=None, contra
     answers = {"ReportForm": told(*claims, contradictions=contradictions)}
     if repair is not None:
         answers["RepairForm"] = {"quotes": [{"source": s, "quote": q} for s, q in repair]}
-    rig = Rig(answering(**answers), pages=pages, habits=Habits(rounds=0, unsupported=unsupported))
+    rig = Rig(
+        answering(**answers),
+        pages=pages,
+        options=ResearchOptions(rounds=0, unsupported=unsupported),
+    )
     state = await rig.finish()
     assert state["status"] == "complete", state["error_message"]
     return state["report"], state, rig

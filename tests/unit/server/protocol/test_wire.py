@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from bathysphere.engine.events import Entry, Event
+from bathysphere.engine.events.log import Entry, Event
 from bathysphere.server.protocol.filter import Filter
-from bathysphere.server.protocol.wire import WIDTH, WireEvent, WireMapper, channel_of
+from bathysphere.server.protocol.position import WIDTH, Position
+from bathysphere.server.protocol.wire import WireEvent, WireMapper, channel_of
 
 ALL = frozenset(
     {"lifecycle", "input", "messages", "values", "updates", "tools", "custom", "checkpoints"}
@@ -120,18 +121,18 @@ def test_a_tool_that_answers_with_a_command_shows_its_message() -> None:
 def test_namespaces_match_by_prefix_and_depth(
     asked: Any, depth: int | None, namespace: tuple[str, ...], is_let: bool
 ) -> None:
-    wishes = Filter(channels=frozenset({"values"}), namespaces=asked, depth=depth)
-    event = WireEvent(1, "values", "values", namespace, 0, {})
-    assert wishes.lets(event) is is_let
+    event_filter = Filter(channels=frozenset({"values"}), namespaces=asked, depth=depth)
+    event = WireEvent(Position(1), "values", "values", namespace, 0, {})
+    assert event_filter.matches(event) is is_let
 
 
 def test_a_custom_channel_is_asked_for_by_name() -> None:
-    wishes = Filter(channels=frozenset({"custom:map"}))
-    named = WireEvent(1, "custom", "custom", (), 0, {"name": "map", "payload": 1})
-    other = WireEvent(1, "custom", "custom", (), 0, {"payload": 1})
-    assert wishes.lets(named)
-    assert not wishes.lets(other)
-    assert wishes.engine_channels() == {"custom"}
+    event_filter = Filter(channels=frozenset({"custom:map"}))
+    named = WireEvent(Position(1), "custom", "custom", (), 0, {"name": "map", "payload": 1})
+    other = WireEvent(Position(1), "custom", "custom", (), 0, {"payload": 1})
+    assert event_filter.matches(named)
+    assert not event_filter.matches(other)
+    assert event_filter.engine_channels() == {"custom"}
 
 
 def test_a_subagent_says_which_call_sent_it_out_and_what_it_was_asked() -> None:

@@ -1,10 +1,12 @@
 /** Calls to the server. What the server refuses is a `Refusal` with a sentence for the person. */
+import { capitalized } from '$lib/format';
 import { text } from '$lib/text';
 import type {
   AssistantWire,
   CommandAnswer,
   Fields,
   Json,
+  RunWire,
   StateWire,
   ThreadWire,
 } from './wire';
@@ -19,8 +21,18 @@ export class Refusal extends Error {
   }
 
   /** Whether trying the same again later may work. */
-  get isPassing(): boolean {
+  get isTransient(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+
+  /** Whether the server did not answer at all. */
+  get isOffline(): boolean {
+    return this.code === 'offline';
+  }
+
+  /** Whether what was asked for is not there, or is not the caller's. */
+  get isMissing(): boolean {
+    return this.status === 404;
   }
 }
 
@@ -28,6 +40,13 @@ export interface ThreadQuery {
   limit?: number;
   offset?: number;
   ids?: string[];
+  /** Words that the title has. */
+  titleContains?: string;
+}
+
+/** Cancels requests whose answer nobody waits for any more. */
+export interface Waiting {
+  signal?: AbortSignal;
 }
 
 export interface RunStart {
@@ -73,6 +92,9 @@ export class Api {
   #count = 0;
   /** Told of every refusal of the key that is in use. */
   onrefused: (refusal: Refusal) => void = () => undefined;
+  /** Told when the server answers again after it could not be reached. */
+  onreached: () => void = () => undefined;
+  #isAway = false;
 
   constructor(private readonly base = '') {}
 
@@ -104,9 +126,16 @@ export class Api {
     return this.send('POST', '/assistants/search', { limit: 100 });
   }
 
-  threads({ limit = 100, offset = 0, ids }: ThreadQuery = {}): Promise<ThreadWire[]> {
+  threads({ limit = 100, offset = 0, ids, titleContains }: ThreadQuery = {}): Promise<ThreadWire[]> {
     const select = ['thread_id', 'created_at', 'updated_at', 'status', 'metadata'];
-    return this.send('POST', '/threads/search', { limit, offset, select, ...(ids ? { ids } : {}) });
+    const which = { ...(ids ? { ids } : {}), ...(titleContains ? { title_contains: titleContains } : {}) };
+    return this.send('POST', '/threads/search', { limit, offset, select, ...which });
+  }
+
+  /** The thread's newest runs, newest first. */
+  runs(id: string, { signal }: Waiting = {}): Promise<RunWire[]> {
+    const select = ['run_id', 'status', 'kwargs'].map((name) => `&select=${name}`).join('');
+    return this.send('GET', `/threads/${id}/runs?limit=20${select}`, undefined, { signal });
   }
 
   createThread(id: string, metadata: Fields): Promise<ThreadWire> {
@@ -121,9 +150,9 @@ export class Api {
     await this.send('DELETE', `/threads/${id}`);
   }
 
-  state(id: string, checkpoint?: string): Promise<StateWire> {
+  state(id: string, checkpoint?: string, { signal }: Waiting = {}): Promise<StateWire> {
     const place = checkpoint ? `/${encodeURIComponent(checkpoint)}` : '';
-    return this.send('GET', `/threads/${id}/state${place}`);
+    return this.send('GET', `/threads/${id}/state${place}`, undefined, { signal });
   }
 
   history(id: string, { limit = 20, before }: { limit?: number; before?: string } = {}): Promise<StateWire[]> {
@@ -150,8 +179,8 @@ export class Api {
   }
 
   /** Open questions and the number of the newest event, taken before anything else is read. */
-  async mark(id: string): Promise<number> {
-    const answer = await this.command(id, 'state.get', { namespace: [], keys: [] });
+  async currentPosition(id: string, waiting: Waiting = {}): Promise<number> {
+    const answer = await this.command(id, 'state.get', { namespace: [], keys: [] }, waiting);
     return answer.meta?.applied_through_seq ?? 0;
   }
 
@@ -159,9 +188,10 @@ export class Api {
     id: string,
     method: string,
     params: Fields,
+    waiting: Waiting = {},
   ): Promise<Extract<CommandAnswer, { type: 'success' }>> {
     const command = { id: ++this.#count, method, params };
-    const answer = await this.send<CommandAnswer>('POST', `/threads/${id}/commands`, command);
+    const answer = await this.send<CommandAnswer>('POST', `/threads/${id}/commands`, command, waiting);
     if (answer.type === 'error') throw new Refusal(answer.error, answer.message, 400);
     return answer;
   }
@@ -169,15 +199,28 @@ export class Api {
   /** The one way to the server: with the key, and with an ear for its refusal. */
   async fetch(path: string, init: RequestInit): Promise<Response> {
     const key = this.#key;
-    const response = await fetch(this.base + path, { ...init, headers: this.#headers() });
+    const response = await this.#reach(path, init);
     if (response.status === 401 && key === this.#key) this.onrefused(await refusalOf(response.clone()));
     return response;
   }
 
-  async send<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async #reach(path: string, init: RequestInit): Promise<Response> {
+    try {
+      const response = await fetch(this.base + path, { ...init, headers: this.#headers() });
+      const isBack = this.#isAway;
+      this.#isAway = false;
+      if (isBack) this.onreached();
+      return response;
+    } catch (error) {
+      if (!init.signal?.aborted) this.#isAway = true;
+      throw error;
+    }
+  }
+
+  async send<T>(method: string, path: string, body?: unknown, { signal }: Waiting = {}): Promise<T> {
     let response: Response;
     try {
-      response = await this.fetch(path, { method, body: body === undefined ? undefined : JSON.stringify(body) });
+      response = await this.fetch(path, { method, body: body === undefined ? undefined : JSON.stringify(body), signal });
     } catch {
       throw new Refusal('offline', text.errors.offline);
     }
@@ -187,7 +230,7 @@ export class Api {
 }
 
 export async function refusalOf(response: Response): Promise<Refusal> {
-  const body: Partial<Record<'error' | 'message' | 'hint', string>> = await response.json().catch(() => ({}));
-  const words = [body.message ?? text.errors.status(response.status), body.hint].filter(Boolean).join('. ');
+  const body = (await response.json().catch(() => ({}))) as Partial<Record<'error' | 'message' | 'hint', string>>;
+  const words = [body.message ?? text.errors.status(response.status), capitalized(body.hint ?? '')].filter(Boolean).join('. ');
   return new Refusal(body.error ?? 'failed', words, response.status);
 }

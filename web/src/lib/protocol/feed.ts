@@ -10,8 +10,11 @@ import type { WireEvent } from './wire';
 
 const CHANNELS = ['values', 'messages', 'tools', 'lifecycle', 'input', 'checkpoints', 'custom'];
 const SILENCE_MS = 25_000;
-const FIRST_WAIT_MS = 300;
+/** After a connection that carried something; one that was refused is tried at most once a second. */
+const LOST_WAIT_MS = 300;
+const REFUSED_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 10_000;
+const STEADY_MS = 5_000;
 
 export interface FeedHandlers {
   onevent: (event: WireEvent) => void;
@@ -19,12 +22,15 @@ export interface FeedHandlers {
   onlive: (isLive: boolean) => void;
   /** The server refuses for good; the feed has ended. */
   onrefused: (error: Error) => void;
+  /** So many events could not be read, and were skipped. */
+  onunreadable: (count: number) => void;
 }
 
 export class Feed {
   #since: number;
   #ended = new AbortController();
   #wake: (() => void) | null = null;
+  #unreadable = 0;
 
   constructor(
     private readonly api: Api,
@@ -33,7 +39,7 @@ export class Feed {
     since = 0,
   ) {
     this.#since = since;
-    void this.#run();
+    void this.#run(); // never rejects: whatever a connection meets is an outcome
   }
 
   get since(): number {
@@ -46,18 +52,19 @@ export class Feed {
   }
 
   /** Try again now, not when the wait is over: the person came back, or the network did. */
-  hurry(): void {
+  reconnectNow(): void {
     this.#wake?.();
   }
 
   async #run(): Promise<void> {
-    let wait = FIRST_WAIT_MS;
+    let wait = REFUSED_WAIT_MS / 2;
     while (!this.#ended.signal.aborted) {
       const outcome = await this.#connect();
       if (outcome === 'refused' || this.#ended.signal.aborted) return;
       this.handlers.onlive(false);
-      wait = outcome === 'flowed' ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
-      await this.#pause(wait);
+      const hasFlowed = outcome === 'flowed';
+      wait = hasFlowed ? REFUSED_WAIT_MS / 2 : Math.min(wait * 2, LONGEST_WAIT_MS);
+      await this.#pause(hasFlowed ? LOST_WAIT_MS : wait);
     }
   }
 
@@ -66,29 +73,33 @@ export class Feed {
     const end = () => connection.abort();
     this.#ended.signal.addEventListener('abort', end);
     let watch = setTimeout(end, SILENCE_MS);
-    let outcome: 'flowed' | 'failed' = 'failed';
+    const since = this.#since;
+    const began = performance.now();
     try {
       const response = await this.#open(connection.signal);
       if (!response.ok) {
         const refusal = await refusalOf(response);
-        if (refusal.isPassing) return 'failed';
+        if (refusal.isTransient) return 'failed';
         this.handlers.onrefused(refusal);
         return 'refused';
       }
       const beat = () => {
         clearTimeout(watch);
         watch = setTimeout(end, SILENCE_MS);
-        outcome = 'flowed';
       };
       this.handlers.onlive(true);
-      for await (const event of eventsOf(response.body!, beat)) this.#give(event);
+      for await (const event of eventsOf(response.body!, beat)) {
+        if (event) this.#give(event);
+        else this.handlers.onunreadable((this.#unreadable += 1));
+      }
     } catch {
       // lost, silent or closed: the loop knows which
     } finally {
       clearTimeout(watch);
       this.#ended.signal.removeEventListener('abort', end);
     }
-    return outcome;
+    const isSteady = performance.now() - began > STEADY_MS;
+    return this.#since > since || isSteady ? 'flowed' : 'failed';
   }
 
   #open(signal: AbortSignal): Promise<Response> {

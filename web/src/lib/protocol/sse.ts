@@ -28,11 +28,11 @@ export class SseParser {
   }
 }
 
-/** A body's events, as they come. Every piece, also one without an event, calls `onbeat`. */
+/** A body's events, as they come; null for one that cannot be read. Every piece calls `onbeat`. */
 export async function* eventsOf(
   body: ReadableStream<Uint8Array>,
   onbeat: () => void,
-): AsyncGenerator<WireEvent> {
+): AsyncGenerator<WireEvent | null> {
   const parser = new SseParser();
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -41,11 +41,24 @@ export async function* eventsOf(
       const { done, value } = await reader.read();
       if (done) return;
       onbeat();
-      for (const data of parser.feed(decoder.decode(value, { stream: true }))) {
-        yield JSON.parse(data) as WireEvent;
-      }
+      for (const data of parser.feed(decoder.decode(value, { stream: true }))) yield eventOf(data);
     }
   } finally {
     await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** What every event has; its data are checked where they are read. */
+function eventOf(data: string): WireEvent | null {
+  try {
+    const event = JSON.parse(data) as Partial<WireEvent> | null;
+    const isWhole =
+      typeof event?.seq === 'number' &&
+      typeof event.event_id === 'string' &&
+      typeof event.method === 'string' &&
+      Array.isArray(event.params?.namespace);
+    return isWhole ? (event as WireEvent) : null;
+  } catch {
+    return null;
   }
 }

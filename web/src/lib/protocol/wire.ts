@@ -11,7 +11,8 @@ export interface ToolCallWire {
 
 export interface MessageWire {
   id?: string;
-  type: 'human' | 'ai' | 'tool' | 'system' | string;
+  /** human, ai, tool, system, or one that a newer server has. */
+  type: string;
   content: string | Fields[];
   name?: string | null;
   tool_calls?: ToolCallWire[];
@@ -57,6 +58,12 @@ export interface ThreadWire {
   updated_at: string;
   status: 'idle' | 'busy' | 'interrupted' | 'error';
   metadata: Fields;
+}
+
+export interface RunWire {
+  run_id: string;
+  status: 'pending' | 'running' | 'success' | 'error' | 'timeout' | 'interrupted';
+  kwargs?: { input?: ValuesWire | null };
 }
 
 export interface AssistantWire {

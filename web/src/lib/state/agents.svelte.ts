@@ -1,10 +1,16 @@
 /** The agents that can be asked, and the models that answer. */
+import { readStored, writeStored } from '$lib/browser-storage';
+import { capitalized } from '$lib/format';
 import type { Api, ModelCard } from '$lib/protocol/api';
 import type { AssistantWire } from '$lib/protocol/wire';
 import { text } from '$lib/text';
 
 const STORED = 'bathysphere.agent';
 const DEFAULT = 'simple';
+/** The agent for a team's files: of no use where the caller has no workspace. */
+const TEAM = 'workspace';
+/** The agents that have tools for the documents of this browser. */
+const READERS: readonly string[] = ['tutor'];
 
 export interface AgentChoice {
   name: string;
@@ -15,7 +21,7 @@ export interface AgentChoice {
 export class Agents {
   #choices = $state.raw<readonly AgentChoice[]>([]);
   #models = $state.raw<readonly ModelCard[]>([]);
-  #chosen = $state(localStorage.getItem(STORED) ?? DEFAULT);
+  #chosen = $state(readStored(STORED) ?? DEFAULT);
   #isLoaded = $state(false);
 
   constructor(private readonly api: Api) {}
@@ -40,18 +46,33 @@ export class Agents {
     return this.#isLoaded;
   }
 
+  /** Whether an agent can see documents of this browser at all. */
+  readsDocuments(name: string): boolean {
+    return READERS.includes(name);
+  }
+
   titleOf(name: string): string {
-    return text.agents.titles[name] ?? (name ? name[0]!.toUpperCase() + name.slice(1).replace(/_/g, ' ') : '');
+    return text.agents.titles[name] ?? capitalized(name.replace(/_/g, ' '));
+  }
+
+  /** The titles of agents that read the person's documents, of those that are served. */
+  get readers(): string[] {
+    return this.#choices.filter(({ name }) => this.readsDocuments(name)).map(({ title }) => title);
   }
 
   choose(name: string): void {
     this.#chosen = name;
-    localStorage.setItem(STORED, name);
+    writeStored(STORED, name);
   }
 
   async load(): Promise<void> {
-    const [assistants] = await Promise.all([this.api.assistants(), this.lookAtModels()]);
-    this.#choices = assistants.map((assistant) => this.#choice(assistant));
+    const [assistants, me] = await Promise.all([
+      this.api.assistants(),
+      this.api.me().catch(() => null),
+      this.lookAtModels(),
+    ]);
+    const hasTeam = (me?.workspaces.length ?? 0) > 0;
+    this.#choices = assistants.map((assistant) => this.#choice(assistant)).filter(({ name }) => hasTeam || name !== TEAM);
     this.#isLoaded = true;
   }
 

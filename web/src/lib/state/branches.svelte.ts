@@ -7,7 +7,7 @@
 import type { Conversation } from './conversation.svelte';
 import type { Threads } from './threads.svelte';
 import type { Fields } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/settle';
+import { isFields } from '$lib/stream/state-messages';
 
 interface Version {
   id: string;
@@ -29,17 +29,26 @@ export class Branches {
     return { versions, index: versions.findIndex((version) => version.id === messageId) };
   }
 
-  /** Say a message otherwise; the talk that followed stays as another version. */
-  async say(agent: string, messageId: string, words: string): Promise<void> {
-    const leaf = this.conversation.from ?? this.conversation.view.checkpoint;
-    const isSent = await this.conversation.branch(agent, messageId, words, this.extra());
-    const next = this.conversation.messages.findLast((message) => message.role === 'human');
-    if (!isSent || !next) return;
+  /** Say a message otherwise; the talk that followed stays as another version. Refused words stay in its editor. */
+  async say(agent: string, messageId: string, words: string): Promise<boolean> {
+    const { conversation } = this;
+    const leaf = conversation.from ?? conversation.view.checkpoint;
+    const isEdited = conversation.messages.find((message) => message.id === messageId)?.text !== words;
+    conversation.edit = null;
+    const retry = () => void this.say(agent, messageId, conversation.edit?.words ?? words);
+    const isSent = await conversation.branch(agent, messageId, words, this.extra(), retry);
+    if (!isSent) {
+      if (isEdited) conversation.edit = { messageId, words };
+      return false;
+    }
+    const next = conversation.messages.findLast((message) => message.role === 'human');
+    if (!next) return true;
     const groups = this.#groups();
     const group = groups.find((versions) => versions.some((version) => version.id === messageId));
     const known = group ?? [{ id: messageId, leaf }];
     const versions = known.map((version) => (version.id === messageId ? { ...version, leaf } : version));
     await this.#save([...groups.filter((other) => other !== group), [...versions, { id: next.id, leaf: null }]]);
+    return true;
   }
 
   /** Show another version of a message. */
@@ -66,8 +75,9 @@ export class Branches {
     );
   }
 
-  #save(groups: Version[][]): Promise<void> {
+  /** Where it cannot be saved, the versions of this page are still right until it is reloaded. */
+  async #save(groups: Version[][]): Promise<void> {
     const versions = groups.map((group) => group.map(({ id, leaf }) => ({ id, leaf })));
-    return this.threads.change(this.conversation.id, { versions });
+    await this.threads.change(this.conversation.id, { versions });
   }
 }

@@ -1,4 +1,6 @@
 /** What is open: the sidebar, the panel, the theme, the page. Kept between visits. */
+import { readStoredJson, writeStored } from '$lib/browser-storage';
+
 export type Theme = 'light' | 'dark' | 'system';
 
 const STORED = 'bathysphere.layout';
@@ -110,18 +112,10 @@ export class Layout {
       aside: this.#aside,
       panel: this.#panel,
     };
-    try {
-      localStorage.setItem(STORED, JSON.stringify(stored));
-    } catch {
-      // a private window may refuse: the choice lasts as long as the page
-    }
+    writeStored(STORED, JSON.stringify(stored));
   }
 }
 
 function read(): Partial<Stored> {
-  try {
-    return JSON.parse(localStorage.getItem(STORED) ?? '{}') as Partial<Stored>;
-  } catch {
-    return {};
-  }
+  return (readStoredJson(STORED) ?? {});
 }

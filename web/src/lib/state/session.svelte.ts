@@ -3,13 +3,14 @@
  *
  * A server without keys lets everyone on its machine in; then nothing here is ever seen.
  */
+import { readStored, removeStored, writeStored, type Lifetime } from '$lib/browser-storage';
 import { Refusal, type Api } from '$lib/protocol/api';
 import { text } from '$lib/text';
 
 const STORED = 'bathysphere.key';
 
 /** For how long a key is kept: as long as the tab is open, or until it is signed out. */
-export type Keeping = 'tab' | 'device';
+export type Keeping = Lifetime;
 
 export interface Me {
   readonly tenant: string;
@@ -28,7 +29,7 @@ export class Session {
   onrefused: () => void = () => undefined;
 
   constructor(private readonly api: Api) {
-    const key = sessionStorage.getItem(STORED) ?? localStorage.getItem(STORED);
+    const key = readStored(STORED, 'tab') ?? readStored(STORED);
     this.#use(key);
     api.onrefused = (refusal) => this.#ask(refusal);
   }
@@ -102,7 +103,7 @@ export class Session {
 
   #keep(key: string, keeping: Keeping): void {
     this.#wipe();
-    (keeping === 'device' ? localStorage : sessionStorage).setItem(STORED, key);
+    writeStored(STORED, key, keeping);
   }
 
   #forget(): void {
@@ -111,8 +112,8 @@ export class Session {
   }
 
   #wipe(): void {
-    sessionStorage.removeItem(STORED);
-    localStorage.removeItem(STORED);
+    removeStored(STORED, 'tab');
+    removeStored(STORED);
   }
 }
 

@@ -5,6 +5,8 @@ import { text } from '$lib/text';
 
 const PAGE = 100;
 const TITLE = 80;
+const MOST = 1_000;
+const TYPING_MS = 200;
 
 export interface Thread {
   id: string;
@@ -25,11 +27,15 @@ export class Threads {
   #hasMore = $state(false);
   #isLoaded = $state(false);
   #problem = $state<string | null>(null);
-  query = $state('');
+  #query = $state('');
+  #isSearching = $state(false);
+  /** How many of the list, from its top, were read. */
+  #depth = PAGE;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly api: Api) {}
 
-  readonly found = $derived(this.#all.filter((thread) => fits(thread, this.query)));
+  readonly found = $derived(this.#all.filter((thread) => fits(thread, this.#query)));
   readonly groups = $derived(group(this.found, new Date()));
   /** How many threads wait for the person. */
   readonly waiting = $derived(this.#all.filter((thread) => thread.status === 'interrupted').length);
@@ -50,29 +56,47 @@ export class Threads {
     return this.#problem;
   }
 
+  get query(): string {
+    return this.#query;
+  }
+
+  /** What is known is filtered at once; the server is asked for the rest a moment later. */
+  set query(words: string) {
+    this.#query = words;
+    clearTimeout(this.#timer);
+    this.#isSearching = words.trim() !== '' && this.#hasMore;
+    if (this.#isSearching) this.#timer = setTimeout(() => void this.#search(words), TYPING_MS);
+  }
+
+  get isSearching(): boolean {
+    return this.#isSearching;
+  }
+
   get(id: string): Thread | undefined {
     return this.#all.find((thread) => thread.id === id);
   }
 
-  async load(): Promise<void> {
-    try {
-      const limit = Math.max(PAGE, this.#all.length);
-      const wires = await this.api.threads({ limit: Math.min(limit, 1000) });
-      this.#all = wires.map(threadOf);
-      this.#hasMore = wires.length === limit;
-      this.#problem = null;
-    } catch (error) {
-      this.#problem = error instanceof Error ? error.message : text.errors.failed;
-    } finally {
-      this.#isLoaded = true;
-    }
+  /** Read the top of the list again; older threads that are known stay. */
+  load(): Promise<void> {
+    return this.#try(async () => {
+      const limit = Math.min(this.#depth + 1, MOST);
+      const wires = await this.api.threads({ limit });
+      const threads = wires.map(threadOf);
+      const isWhole = wires.length < limit;
+      const oldest = threads.at(-1)?.updatedAt ?? new Date(0);
+      const below = isWhole ? [] : this.#all.filter((thread) => thread.updatedAt < oldest);
+      this.#all = merge(threads, below);
+      this.#hasMore = !isWhole;
+    });
   }
 
-  async more(): Promise<void> {
-    const wires = await this.api.threads({ limit: PAGE, offset: this.#all.length });
-    const known = new Set(this.#all.map((thread) => thread.id));
-    this.#all = [...this.#all, ...wires.map(threadOf).filter((thread) => !known.has(thread.id))];
-    this.#hasMore = wires.length === PAGE;
+  more(): Promise<void> {
+    return this.#try(async () => {
+      const wires = await this.api.threads({ limit: PAGE + 1, offset: this.#depth });
+      this.#depth += PAGE;
+      this.#all = merge(wires.map(threadOf), this.#all);
+      this.#hasMore = wires.length > PAGE;
+    });
   }
 
   /** Know a thread that is older than those that were loaded. */
@@ -80,6 +104,26 @@ export class Threads {
     if (this.get(id)) return;
     const [wire] = await this.api.threads({ ids: [id] }).catch(() => []);
     if (wire && !this.get(id)) this.#put(threadOf(wire));
+  }
+
+  async #search(words: string): Promise<void> {
+    await this.#try(async () => {
+      const wires = await this.api.threads({ titleContains: words.trim(), limit: PAGE });
+      this.#all = merge(wires.map(threadOf), this.#all);
+    });
+    if (words === this.#query) this.#isSearching = false;
+  }
+
+  /** What fails is a sentence in the list; what is known stays. */
+  async #try(run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+      this.#problem = null;
+    } catch (error) {
+      this.#problem = error instanceof Error ? error.message : text.errors.failed;
+    } finally {
+      this.#isLoaded = true;
+    }
   }
 
   async create(id: string, words: string, agent: string): Promise<void> {
@@ -111,9 +155,15 @@ export class Threads {
   }
 
   #put(thread: Thread): void {
-    const others = this.#all.filter((other) => other.id !== thread.id);
-    this.#all = [thread, ...others].sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
+    this.#all = merge([thread], this.#all);
   }
+}
+
+/** Both lists as one, last used first; what is in the first is the newer word. */
+function merge(news: readonly Thread[], known: readonly Thread[]): Thread[] {
+  const ids = new Set(news.map((thread) => thread.id));
+  const all = [...news, ...known.filter((thread) => !ids.has(thread.id))];
+  return all.sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
 }
 
 export function titleOf(words: string): string {

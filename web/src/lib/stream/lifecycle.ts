@@ -1,6 +1,6 @@
 /** Runs and agents start and end. */
 import type { LifecycleData } from '$lib/protocol/wire';
-import { withAgent, withStep } from './change';
+import { withAgent, withStep } from './view-updates';
 import { ROOT, type Agent, type AgentStatus, type Call, type Message, type View } from './view';
 
 export interface When {
@@ -15,6 +15,7 @@ export function reduceLifecycle(view: View, namespace: readonly string[], data: 
 function main(view: View, data: LifecycleData, when: When): View {
   const runId = data.run_id ?? view.runId;
   const graph = data.graph_name ?? view.graph;
+  if (isOfAnother(view, data)) return view;
   switch (data.event) {
     case 'started':
     case 'running': {
@@ -40,6 +41,12 @@ function main(view: View, data: LifecycleData, when: When): View {
     default:
       return view;
   }
+}
+
+/** The end of a run that waited behind the one at work: it was cancelled before its turn. */
+function isOfAnother(view: View, { event, run_id: run }: LifecycleData): boolean {
+  const isEnd = event !== 'started' && event !== 'running';
+  return isEnd && view.status === 'running' && run !== undefined && view.runId !== null && run !== view.runId;
 }
 
 function nested(view: View, namespace: readonly string[], data: LifecycleData, when: When): View {
@@ -68,7 +75,7 @@ function finish(view: View, status: AgentStatus, when: When, words: string): Vie
   return withStep({ ...view, agents, calls }, { ...line(when), kind, words });
 }
 
-/** Being written when its run ended; a run that was stopped leaves words that no state will have. */
+/** Being written when its run ended; one that was stopped or failed leaves words that no state has had yet. */
 function isLoose(message: Message, status: AgentStatus): boolean {
   const isLost = (status === 'stopped' || status === 'failed') && message.role === 'ai' && !message.isSettled;
   return !message.isCut && (message.isOpen || isLost);

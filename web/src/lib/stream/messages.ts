@@ -1,7 +1,7 @@
 /** A message while it is being written: start, blocks, deltas, finish. */
 import type { BlockWire, DeltaWire, Fields, MessageData } from '$lib/protocol/wire';
-import { addCall, newCall, withAgent, withCall, withMessage } from './change';
-import { roleOf } from './settle';
+import { addCall, newCall, withAgent, withCall, withMessage } from './view-updates';
+import { roleOf } from './state-messages';
 import { newMessage, type Message, type View } from './view';
 
 export function reduceMessage(view: View, namespace: readonly string[], data: MessageData): View {

@@ -23,7 +23,8 @@ export interface Message {
   readonly name: string | null;
 }
 
-export type CallStatus = 'writing' | 'waiting' | 'running' | 'done' | 'failed' | 'stopped';
+/** `aside`: it was waiting for the person, who wrote something else. */
+export type CallStatus = 'writing' | 'waiting' | 'running' | 'done' | 'failed' | 'stopped' | 'aside';
 
 /** A call of a tool, from its first letter to its result. */
 export interface Call {
@@ -35,6 +36,8 @@ export interface Call {
   readonly argsText: string;
   readonly status: CallStatus;
   readonly result: string | null;
+  /** What the person said, where the call asked them. */
+  readonly answer: string | null;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
 }

@@ -1,1 +1,1 @@
-"""The nodes of the research graph, one a file: each takes the state and returns what it changes."""
+"""The nodes of the research graph, one per file: each takes the state and returns an update."""

@@ -1,7 +1,7 @@
-"""The auditor: POLICY.md's rules first, which cannot be argued with; then a model, where they ask.
+"""The auditor: checks a plan against POLICY.md's rules, then asks a model about open questions.
 
-A refused plan goes back to the thinker, up to the ceiling; a refused edit goes back to the person;
-a refused difference is dropped, and the approved plan goes on.
+A rejected plan returns to the thinker, a limited number of times; a rejected edit returns to the
+person; rejected additional steps are dropped, and the approved plan continues.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from bathysphere.agents.research.dependencies import Dependencies, spend
 from bathysphere.agents.research.forms import AuditForm
-from bathysphere.agents.research.parts import Parts, read_plan, shown, spend
+from bathysphere.agents.research.plan_state import read_plan, with_outputs
 from bathysphere.agents.research.prompts import fenced, system, together
 from bathysphere.agents.research.state import ResearchState
 from bathysphere.agents.research.trace import entry
@@ -18,17 +19,17 @@ from bathysphere.policy.audit import Judgement, Verdict, audit, judge
 from bathysphere.policy.plan import Plan
 
 NODE = "auditor"
-CEILING = "The plan was refused {count} times, which is the most there may be. Last: {why}"
+CEILING = "The plan was rejected {count} times, the maximum. Last reason: {why}"
 
 
 class Auditor:
-    """Holds plans against the policy."""
+    """Checks plans against the policy."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, deps: Dependencies) -> None:
+        self._deps = deps
 
     async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Audit the plan of the state, whoever wrote it."""
+        """Audit the current plan."""
         del runtime
         plan = read_plan(state["plan"] or {})
         verdict, tokens = await self._verdict(state, plan)
@@ -36,7 +37,7 @@ class Auditor:
             "plan_hash": plan.sha256,
             "audit_result": result_of(verdict),
             "audits": [*(state.get("audits") or []), verdict.plain()],
-            **spend(self._parts, state, tokens),
+            **spend(self._deps, state, tokens),
         }
         if verdict.verdict == "approved":
             return {**update, "status": "awaiting_approval", "reasoning": [self._line(verdict)]}
@@ -46,17 +47,17 @@ class Auditor:
         attached = state.get("knowledge_context") or ""
         verdict = audit(
             plan,
-            self._parts.policy,
+            self._deps.policy,
             question=state["user_query"],
             private=[attached] if attached.strip() else [],
         )
         if verdict.verdict != "open":
             return verdict, 0
-        asked = await self._parts.audit.ask(
+        answer = await self._deps.audit.ask(
             AuditForm, system=system(NODE), user=_brief(state, plan, verdict)
         )
-        answers = [Judgement(**one.model_dump()) for one in asked.value.judgements]
-        return judge(verdict, answers), asked.tokens
+        answers = [Judgement(**one.model_dump()) for one in answer.value.judgements]
+        return judge(verdict, answers), answer.tokens
 
     def _refused(self, state: ResearchState, verdict: Verdict) -> dict[str, Any]:
         line = self._line(verdict)
@@ -75,11 +76,11 @@ class Auditor:
         against = "; ".join(result_of(verdict)["policy_violations"])
         how = "by rule" if not verdict.judgements else "by rule and judgement"
         summary = f"{verdict.verdict} {how}" + (f": {against}" if against else "")
-        return entry(self._parts.clock, NODE, summary)
+        return entry(self._deps.clock, NODE, summary)
 
 
 def result_of(verdict: Verdict) -> dict[str, Any]:
-    """A verdict for the state: in words, and as it was decided."""
+    """A verdict for the state: as text and in detail."""
     return {
         "verdict": verdict.verdict,
         "policy_violations": [
@@ -92,13 +93,13 @@ def result_of(verdict: Verdict) -> dict[str, Any]:
 
 
 def _without_difference(state: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
-    """Back to the approved plan: what the policy forbids, nobody is asked about."""
+    """Return to the approved plan, without asking about steps that the policy forbids."""
     approved = read_plan(state["approved_plan"])
     why = "; ".join(one.message for one in verdict.violations)
     denied = [{**one, "denied_by": "policy", "why": why} for one in state["difference"]]
     return {
         "status": "executing",
-        "plan": shown(approved, state.get("step_results") or {}),
+        "plan": with_outputs(approved, state.get("step_results") or {}),
         "plan_hash": approved.sha256,
         "difference": None,
         "human_approved": True,

@@ -1,8 +1,8 @@
-"""The gate: the person sees the plan with its audit and its hash, and has the last word.
+"""The gate: asks the person to approve, edit or reject the plan.
 
-The question is a `plan_approval`. `approve` is for exactly the plan of the hash; `edit` gives a
-plan of the person's own, which is audited again; `reject` has a reason, which the thinker reads. A
-plan that would grow during the run comes here too, with its `difference`.
+The interrupt is a `plan_approval`. `approve` confirms exactly the plan with the given hash; `edit`
+supplies another plan, which is audited; `reject` has a reason, which the thinker reads. Steps added
+during the run are also approved here, as a `difference`.
 """
 
 from collections.abc import Mapping
@@ -20,29 +20,31 @@ from pydantic import (
     model_validator,
 )
 
-from bathysphere.agents.research.parts import Parts, person_of, read_plan, shown
-from bathysphere.agents.research.sealing import permit_of
+from bathysphere.agents.research.dependencies import Dependencies, person_of, thread_of
+from bathysphere.agents.research.plan_seal import permit_of
+from bathysphere.agents.research.plan_state import read_plan, with_outputs
 from bathysphere.agents.research.state import ResearchState
 from bathysphere.agents.research.trace import entry
+from bathysphere.core.ids import new_id
 from bathysphere.policy.permission import Approval
 from bathysphere.policy.plan import Plan
 
 NODE = "hitl_gate"
 TYPE = "plan_approval"
-QUESTION = "May this plan be carried out?"
-GROWS = "The plan should grow. May it?"
-BREAKS = "Your plan breaks the policy. Change it, or reject it."
-EDITED = "edited by the person, and the audit has nothing against it"
+QUESTION = "Start with this plan?"
+GROWS = "Add these steps to the plan?"
+BREAKS = "Your plan violates the policy. Edit or reject it."
+EDITED = "edited by the person; the audit approved it"
 
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
 
-class _Word(BaseModel):
+class _Decision(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class StepEdit(_Word):
-    """A step in the person's wording; what an earlier run of it gave is not read."""
+class StepEdit(_Decision):
+    """A step edited by the person; its earlier output is ignored."""
 
     id: str
     tool: str
@@ -55,8 +57,8 @@ class StepEdit(_Word):
     output: str | None = Field(default=None, exclude=True)
 
 
-class PlanEdit(_Word):
-    """A plan in the person's wording."""
+class PlanEdit(_Decision):
+    """A plan edited by the person."""
 
     objective: str
     steps: list[StepEdit]
@@ -64,53 +66,55 @@ class PlanEdit(_Word):
     revision: int = 0
 
     @model_validator(mode="after")
-    def _is_a_plan(self) -> Self:
+    def _check_plan(self) -> Self:
         self.plan()
         return self
 
     def plan(self) -> Plan:
-        """The plan; raises where the steps do not fit together."""
+        """Convert to a plan; raises if the steps are inconsistent."""
         return Plan.model_validate(self.model_dump())
 
 
-class Edit(_Word):
-    """Another plan."""
+class Edit(_Decision):
+    """Replace the plan."""
 
     type: Literal["edit"]
     plan: PlanEdit
 
 
-class Reject(_Word):
-    """No, and why."""
+class Reject(_Decision):
+    """Reject the plan, with a reason."""
 
     type: Literal["reject"]
     reason: Reason
 
 
 def answers(plan_hash: str, *, can_approve: bool) -> type[RootModel[Any]]:
-    """What may be answered; an approval can only be of the plan that is shown."""
-    words: Any = Edit | Reject
+    """The response schema; an approval must be for the plan that is shown."""
+    decisions: Any = Edit | Reject
     if can_approve:
         named: Any = (Literal[plan_hash] | None, None)
         kind: Any = (Literal["approve"], ...)
-        words = create_model("Approve", __base__=_Word, type=kind, plan_hash=named) | words
+        decisions = (
+            create_model("Approve", __base__=_Decision, type=kind, plan_hash=named) | decisions
+        )
     return create_model(
-        "PlanAnswer", __base__=RootModel[Annotated[words, Field(discriminator="type")]]
+        "PlanAnswer", __base__=RootModel[Annotated[decisions, Field(discriminator="type")]]
     )
 
 
 class Gate:
-    """Asks the person."""
+    """Asks the person to decide on a plan."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, deps: Dependencies) -> None:
+        self._deps = deps
 
     async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Ask, and do as they say."""
+        """Ask for a decision and apply it."""
         plan = read_plan(state["plan"] or {})
         is_clean = (state.get("audit_result") or {}).get("verdict") == "approved"
         if is_clean and state.get("edited"):
-            # What the person wrote themselves needs no second yes.
+            # A plan that the person edited themselves needs no further approval.
             return self._approved(state, plan, runtime, reason=EDITED)
         answer: Any = interrupt(
             question(state, plan, can_approve=is_clean),
@@ -125,7 +129,7 @@ class Gate:
     def _approved(
         self, state: ResearchState, plan: Plan, runtime: Runtime[Any], *, reason: str = ""
     ) -> dict[str, Any]:
-        said = self._said(state, "approve", plan, runtime, reason)
+        approvals = self._with_decision(state, "approve", plan, runtime, reason)
         update: dict[str, Any] = {
             "status": "executing",
             "human_approved": True,
@@ -133,61 +137,72 @@ class Gate:
             "difference": None,
             "approved_plan": plan.plain(),
             "approved_audit": state.get("audit_result"),
-            "approvals": said,
+            "approvals": approvals,
+            "grant": new_id("grant"),
             "reasoning": [self._line("The plan was approved.", plan)],
         }
-        return {**update, "permit": self._parts.sealer.seal(permit_of({**state, **update}))}
+        return self._permitted(state, update, runtime)
 
     def _edited(
-        self, state: ResearchState, wanted: Plan, plan: Plan, runtime: Runtime[Any]
+        self, state: ResearchState, edit: Plan, plan: Plan, runtime: Runtime[Any]
     ) -> dict[str, Any]:
-        edited = wanted.model_copy(update={"revision": plan.revision + 1})
+        edited = edit.model_copy(update={"revision": plan.revision + 1})
         update: dict[str, Any] = {
             "status": "auditing",
             "human_approved": False,
             "edited": True,
             "difference": None,
-            "plan": shown(edited, state.get("step_results") or {}),
+            "plan": with_outputs(edited, state.get("step_results") or {}),
             "plan_hash": edited.sha256,
-            "approvals": self._said(state, "edit", plan, runtime),
-            "reasoning": [self._line("The person edited the plan; it is audited again.", edited)],
+            "approvals": self._with_decision(state, "edit", plan, runtime),
+            "reasoning": [
+                self._line("The person edited the plan; it will be audited again.", edited)
+            ],
         }
-        return {**update, "permit": self._parts.sealer.seal(permit_of({**state, **update}))}
+        return self._permitted(state, update, runtime)
 
     def _rejected(
         self, state: ResearchState, plan: Plan, runtime: Runtime[Any], reason: str
     ) -> dict[str, Any]:
-        said = self._said(state, "reject", plan, runtime, reason)
-        line = self._line(f"The person rejected it: {reason}", plan)
+        approvals = self._with_decision(state, "reject", plan, runtime, reason)
+        line = self._line(f"The person rejected the plan: {reason}", plan)
         difference = state.get("difference")
         if not difference:
-            return {
+            refused: dict[str, Any] = {
                 "status": "thinking",
                 "human_approved": False,
                 "edited": False,
                 "feedback": reason,
                 "plan_revision_count": 0,
-                "approvals": said,
+                "approvals": approvals,
                 "reasoning": [line],
             }
-        # What was approved before still is; only the growth is off.
+            return self._permitted(state, refused, runtime)
+        # The earlier approval remains valid; only the additional steps are rejected.
         approved = read_plan(state["approved_plan"] or {})
-        said = [*said, self._approval("approve", approved, runtime, "as approved before")]
+        approvals = [*approvals, self._approval("approve", approved, runtime, "approved earlier")]
         denied = [{**one, "denied_by": "person", "why": reason} for one in difference]
         update: dict[str, Any] = {
             "status": "executing",
             "difference": None,
             "human_approved": True,
-            "plan": shown(approved, state.get("step_results") or {}),
+            "plan": with_outputs(approved, state.get("step_results") or {}),
             "plan_hash": approved.sha256,
             "audit_result": state.get("approved_audit"),
             "denied": [*(state.get("denied") or []), *denied],
-            "approvals": said,
+            "approvals": approvals,
             "reasoning": [line],
         }
-        return {**update, "permit": self._parts.sealer.seal(permit_of({**state, **update}))}
+        return self._permitted(state, update, runtime)
 
-    def _said(
+    def _permitted(
+        self, state: ResearchState, update: dict[str, Any], runtime: Runtime[Any]
+    ) -> dict[str, Any]:
+        """Add the permit for all approvals so far to an update."""
+        known = {**state, **update}
+        return {**update, "permit": permit_of(self._deps.sealer, known, thread_of(runtime))}
+
+    def _with_decision(
         self,
         state: ResearchState,
         decision: Literal["approve", "edit", "reject"],
@@ -195,11 +210,11 @@ class Gate:
         runtime: Runtime[Any],
         reason: str = "",
     ) -> list[dict[str, Any]]:
-        grows = state.get("difference")
-        said = self._approval(decision, plan, runtime, reason)
-        if grows:
-            said = {**said, "difference": {"steps": grows}}
-        return [*(state.get("approvals") or []), said]
+        added_steps = state.get("difference")
+        approval = self._approval(decision, plan, runtime, reason)
+        if added_steps:
+            approval = {**approval, "difference": {"steps": added_steps}}
+        return [*(state.get("approvals") or []), approval]
 
     def _approval(
         self,
@@ -212,16 +227,16 @@ class Gate:
             decision=decision,
             plan_sha256=plan.sha256,
             by=person_of(runtime),
-            at=self._parts.clock.now().isoformat(timespec="seconds"),
+            at=self._deps.clock.now().isoformat(timespec="seconds"),
             reason=reason,
         ).plain()
 
     def _line(self, words: str, plan: Plan) -> Any:
-        return entry(self._parts.clock, NODE, f"{words} (plan {plan.sha256[:16]})")
+        return entry(self._deps.clock, NODE, f"{words} (plan {plan.sha256[:16]})")
 
 
 def question(state: Mapping[str, Any], plan: Plan, *, can_approve: bool) -> dict[str, Any]:
-    """What the person is shown."""
+    """The interrupt value shown to the person."""
     difference = state.get("difference")
     asks = GROWS if difference else QUESTION
     return {

@@ -1,8 +1,8 @@
-"""The synthesizer: writes the findings, and lets nothing out that its sources do not say.
+"""The synthesizer: writes a report in which every quote is verified.
 
-The model drafts claims with quotes. Every quote is looked for in the snapshots, to the byte. A
-claim whose quotes are not there is given back to the model once, to quote again; what still does
-not stand is marked as unsupported or dropped, as the configuration says, and the report says so.
+The model drafts claims with quotes. Every quote is matched against the snapshots, to the byte. The
+model may replace the quotes of a claim once if none matches; a claim that is still unsupported is
+marked or dropped, as configured, and the report states this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,23 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from bathysphere.agents.research.asking import Answer
+from bathysphere.agents.research.dependencies import (
+    Dependencies,
+    spend,
+    thread_of,
+    thread_snapshots,
+)
 from bathysphere.agents.research.forms import ClaimForm, RepairForm, ReportForm
-from bathysphere.agents.research.keeping import snapshots_of
+from bathysphere.agents.research.outcome import explain_nothing
 from bathysphere.agents.research.parallel import all_of
-from bathysphere.agents.research.parts import Parts, kept, spend
 from bathysphere.agents.research.passages import excerpt
+from bathysphere.agents.research.plan_seal import check_permit, report_of
 from bathysphere.agents.research.prompts import fenced, system, together
-from bathysphere.agents.research.sealing import contents_of
+from bathysphere.agents.research.snapshot_store import snapshots_of
 from bathysphere.agents.research.state import ResearchState
+from bathysphere.agents.research.structured_output import Answer
 from bathysphere.agents.research.trace import entry
+from bathysphere.core.words import count
 from bathysphere.evidence.quotes import check_quote
 from bathysphere.evidence.render.markdown import to_markdown
 from bathysphere.evidence.report import (
@@ -36,22 +43,29 @@ from bathysphere.evidence.snapshots import Snapshot
 NODE = "synthesizer"
 HEADING = "Findings"
 MAX_REPAIRS = 8
-"""Claims that are given back to the model; a draft with more bad ones is not worth more calls."""
+"""Maximum number of claims to repair per draft."""
 
 
 class Synthesizer:
-    """From sources to a checked report."""
+    """Writes verified reports from sources."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, deps: Dependencies) -> None:
+        self._deps = deps
 
     async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Write the report of a run whose steps are done."""
-        snapshots = await snapshots_of(kept(runtime), state.get("sources") or [])
+        """Write the report of a run whose steps are done.
+
+        Raises:
+            NotApproved: The approvals are not sealed by this deployment.
+            SourceChanged: A source was modified after it was read.
+        """
+        check_permit(self._deps.sealer, state, thread_of(runtime))
+        sources = state.get("sources") or []
+        snapshots = await snapshots_of(thread_snapshots(self._deps, runtime), sources)
         numbered = {f"S{number}": key for number, key in enumerate(snapshots, 1)}
         tokens, claims, disputes = 0, list[ClaimForm](), ReportForm().contradictions
         if snapshots:
-            asked = await self._parts.main.ask(
+            asked = await self._deps.main.ask(
                 ReportForm, system=system(NODE), user=self._material(state, snapshots)
             )
             claims, repairing = await self._repair(asked.value.claims, snapshots, numbered)
@@ -68,28 +82,42 @@ class Synthesizer:
             ),
             snapshots,
             question=state["user_query"],
-            unsupported=self._parts.config.unsupported,
+            unsupported=self._deps.options.unsupported,
             numbered=numbered,
         )
-        return self._ended(state, report, tokens)
+        if not report.tally.claims:
+            return self._nothing(state, tokens)
+        return self._completed(state, report, tokens, thread_of(runtime))
 
-    def _ended(self, state: ResearchState, report: Report, tokens: int) -> dict[str, Any]:
+    def _nothing(self, state: ResearchState, tokens: int) -> dict[str, Any]:
+        """Fail a run that found nothing, so that no empty report looks like an answer."""
+        text = explain_nothing(state)
+        return {
+            "status": "failed",
+            "error_message": text,
+            "reasoning": [entry(self._deps.clock, NODE, text)],
+            **spend(self._deps, state, tokens),
+        }
+
+    def _completed(
+        self, state: ResearchState, report: Report, tokens: int, thread: str
+    ) -> dict[str, Any]:
         text = to_markdown(report)
         update: dict[str, Any] = {
             "status": "complete",
             "report": report.model_dump(mode="json"),
             "final_report": text,
-            "finished_at": self._parts.clock.now().isoformat(timespec="seconds"),
+            "finished_at": self._deps.clock.now().isoformat(timespec="seconds"),
             "error_message": None,
-            **spend(self._parts, state, tokens),
+            **spend(self._deps, state, tokens),
         }
-        update["seal"] = self._parts.sealer.seal(contents_of({**state, **update}))
+        update["seal"] = self._deps.sealer.seal(report_of({**state, **update}, thread))
         update["messages"] = [{"role": "assistant", "content": text}]
-        update["reasoning"] = [entry(self._parts.clock, NODE, _summary(report))]
+        update["reasoning"] = [entry(self._deps.clock, NODE, _summary(report))]
         return update
 
     def _material(self, state: ResearchState, snapshots: Mapping[str, Snapshot]) -> str:
-        question, sizes = state["user_query"], self._parts.main.sizes
+        question, sizes = state["user_query"], self._deps.main.sizes
         room, shown = sizes.shown, list[str]()
         for number, snapshot in enumerate(list(snapshots.values())[: sizes.sources], 1):
             text = excerpt(snapshot.text, question, min(sizes.excerpt, max(room, 0)))
@@ -104,7 +132,7 @@ class Synthesizer:
         snapshots: Mapping[str, Snapshot],
         numbered: Mapping[str, str],
     ) -> tuple[list[ClaimForm], int]:
-        """The claims, with other quotes where none of those given stands; and what it took."""
+        """Repair claims whose quotes all fail; returns the claims and the tokens used."""
         broken = [at for at, claim in enumerate(claims) if _is_broken(claim, snapshots, numbered)]
         asked = await all_of(
             {
@@ -112,15 +140,15 @@ class Synthesizer:
                 for at in broken[:MAX_REPAIRS]
             }
         )
-        mended, tokens = list(claims), 0
+        repaired, tokens = list(claims), 0
         for at, found in asked.items():
             tokens += found.tokens
             if found.value.quotes:
                 again = claims[at].model_copy(update={"quotes": found.value.quotes})
                 if not _is_broken(again, snapshots, numbered):
                     quotes = [*claims[at].quotes, *found.value.quotes]
-                    mended[at] = again.model_copy(update={"quotes": quotes})
-        return mended, tokens
+                    repaired[at] = again.model_copy(update={"quotes": quotes})
+        return repaired, tokens
 
     async def _quote_again(
         self,
@@ -130,7 +158,7 @@ class Synthesizer:
         *,
         name: str,
     ) -> Answer[RepairForm]:
-        sizes = self._parts.main.sizes
+        sizes = self._deps.main.sizes
         cited = [quote.source.strip("[] ") for quote in claim.quotes]
         names = [name for name in cited if name in numbered] or list(numbered)[: sizes.quotes]
         about = f"{claim.text} {' '.join(quote.quote for quote in claim.quotes)}"
@@ -140,13 +168,13 @@ class Synthesizer:
         ]
         wrong = [fenced("quote", quote.quote, source=quote.source) for quote in claim.quotes]
         user = together([fenced("claim", claim.text), *wrong, *shown])
-        return await self._parts.main.ask(RepairForm, system=system("repair"), user=user, name=name)
+        return await self._deps.main.ask(RepairForm, system=system("repair"), user=user, name=name)
 
 
 def _is_broken(
     claim: ClaimForm, snapshots: Mapping[str, Snapshot], numbered: Mapping[str, str]
 ) -> bool:
-    """Whether none of the claim's quotes stands in a source."""
+    """Whether none of the claim's quotes is in a source."""
     cited = ((quote.quote, quote.source.strip("[] ")) for quote in claim.quotes)
     checks = (check_quote(words, snapshots, numbered.get(name, name)) for words, name in cited)
     return not any(check.is_valid for check in checks)
@@ -174,8 +202,9 @@ def _source(name: str, snapshot: Snapshot, text: str) -> str:
 def _summary(report: Report) -> str:
     tally = report.tally
     return (
-        f"{tally.supported + tally.repaired} of {tally.claims} claims stand on"
-        f" {tally.quotes} quotes from {tally.sources} sources;"
+        f"{tally.supported + tally.repaired} of {count(tally.claims, 'claim')} supported by"
+        f" {count(tally.quotes, 'quote')} from {count(tally.sources, 'source')};"
         f" {tally.unsupported} unsupported, {tally.dropped} dropped,"
-        f" {tally.quotes_refused} quotes refused, {tally.contradictions} contradictions"
+        f" {count(tally.quotes_refused, 'quote')} refused,"
+        f" {count(tally.contradictions, 'contradiction')}"
     )

@@ -1,4 +1,4 @@
-"""The thinker: from a question to a plan, and from what was said against a plan to a better one."""
+"""The thinker: plans the research, and revises a rejected plan."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,9 +7,10 @@ from uuid import NAMESPACE_URL, uuid5
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
+from bathysphere.agents.research.dependencies import Dependencies, spend, thread_of
 from bathysphere.agents.research.forms import PlanForm, StepForm, plan_form
-from bathysphere.agents.research.parts import Parts, shown, spend, thread_of
 from bathysphere.agents.research.passages import excerpt
+from bathysphere.agents.research.plan_state import with_outputs
 from bathysphere.agents.research.prompts import fenced, system, together
 from bathysphere.agents.research.state import MAX_PLAN_REVISIONS, ResearchState
 from bathysphere.agents.research.trace import entry
@@ -18,9 +19,10 @@ from bathysphere.policy.plan import FETCH_PAGE, READ_CONTEXT, WEB_SEARCH, Plan, 
 
 NODE = "thinker"
 ANYWHERE = ("*",)
-BY_PERSON = "You asked for this address."
+BY_PERSON = "You asked for this page."
 ATTACHED = "Read what you attached."
-REFUSED = "Your last plan was refused:\n{why}"
+CANNOT_OPEN = "no tool for opening web pages is available"
+REFUSED = "Your last plan was rejected:\n{why}"
 REJECTED = "The person rejected your last plan and says:\n{why}"
 
 FRESH: dict[str, Any] = {
@@ -38,6 +40,7 @@ FRESH: dict[str, Any] = {
     "approved_audit": None,
     "approvals": [],
     "permit": None,
+    "grant": None,
     "step_results": {},
     "used": {},
     "denied": [],
@@ -49,55 +52,56 @@ FRESH: dict[str, Any] = {
     "finished_at": None,
     "seal": None,
 }
-"""What a new question starts with, whatever an earlier one left on the thread."""
+"""State at the start of a new question, which resets that of an earlier one."""
 
 
 class Thinker:
-    """Plans."""
+    """Plans research."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, deps: Dependencies) -> None:
+        self._deps = deps
 
     async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Make a plan, or make it again with what was said against it."""
+        """Make a plan, or revise it after a rejection."""
         question = question_of(state)
-        again = is_again(state, question)
-        begun: dict[str, Any] = {} if again else dict(FRESH)
-        known: dict[str, Any] = {**state, **begun, "user_query": question}
+        is_revision = needs_revision(state, question)
+        initial: dict[str, Any] = {} if is_revision else dict(FRESH)
+        known: dict[str, Any] = {**state, **initial, "user_query": question}
         revision = int((known.get("plan") or {}).get("revision", -1)) + 1
         form = plan_form(tuple(self._plannable()))
-        asked = await self._parts.main.ask(form, system=system(NODE), user=self._brief(known))
-        plan = self._plan(asked.value, known, thread_of(runtime), revision)
+        answer = await self._deps.main.ask(form, system=system(NODE), user=self._brief(known))
+        plan = self._plan(answer.value, known, thread_of(runtime), revision)
         return {
-            **begun,
+            **initial,
             "thread_id": thread_of(runtime),
             "user_query": question,
             "max_plan_revisions": self._ceiling(state),
             "status": "thinking",
-            "plan": shown(plan, {}),
+            "plan": with_outputs(plan, {}),
             "plan_hash": plan.sha256,
             "audit_result": None,
             "feedback": None,
-            "reasoning": [self._line(plan, asked.raw)],
-            **spend(self._parts, known, asked.tokens),
+            "denied": [*(known.get("denied") or []), *self._skipped(known)],
+            "reasoning": [self._line(plan, answer.raw)],
+            **spend(self._deps, known, answer.tokens),
         }
 
     def _plannable(self) -> dict[str, str]:
-        """What the model may plan; reading what the person attached needs no thought."""
-        tools = self._parts.tools()
+        """Tools that the model may plan; attachments are always read."""
+        tools = self._deps.tools()
         if not (tools.keys() - {READ_CONTEXT}):
             raise CallerError(
-                "there is nothing to search with",
-                hint="set a search engine or a corpus, or allow their tools in POLICY.md",
+                "No search tool is available",
+                hint="configure a search engine or a corpus, or allow their tools in POLICY.md",
             )
         return {name: about for name, about in tools.items() if name != READ_CONTEXT}
 
     def _ceiling(self, state: ResearchState) -> int:
-        asked = state.get("max_plan_revisions") or MAX_PLAN_REVISIONS
-        return max(1, min(int(asked), self._parts.policy.limits.revisions))
+        requested = state.get("max_plan_revisions") or MAX_PLAN_REVISIONS
+        return max(1, min(int(requested), self._deps.policy.limits.revisions))
 
     def _brief(self, state: Mapping[str, Any]) -> str:
-        question, sizes = state["user_query"], self._parts.main.sizes
+        question, sizes = state["user_query"], self._deps.main.sizes
         tools = "\n".join(f"{name}: {about}" for name, about in self._plannable().items())
         attached = excerpt(state.get("knowledge_context") or "", question, sizes.excerpt)
         addresses = "\n".join(state.get("context_urls") or ())
@@ -107,7 +111,7 @@ class Thinker:
                 fenced("tools", tools),
                 fenced("addresses", addresses) if addresses else None,
                 fenced("knowledge", attached) if attached else None,
-                _against(state),
+                _rejection(state),
             ]
         )
 
@@ -115,7 +119,7 @@ class Thinker:
         names = [_id(thread, state["user_query"], revision, at) for at in range(len(form.steps))]
         steps = [self._step(at, one, names) for at, one in enumerate(form.steps)]
         known = {step.input for step in steps}
-        tools = self._parts.tools()
+        tools = self._deps.tools()
         for at, url in enumerate(state.get("context_urls") or (), 100):
             if url not in known and FETCH_PAGE in tools:
                 name = _id(thread, url, revision, at)
@@ -127,21 +131,32 @@ class Thinker:
             objective=form.objective,
             steps=tuple(steps),
             estimated_token_budget=min(
-                form.estimated_token_budget, self._parts.policy.limits.tokens
+                form.estimated_token_budget, self._deps.policy.limits.tokens
             ),
             revision=revision,
         )
 
+    def _skipped(self, state: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The person's URLs that cannot be opened: listed as denied, never dropped silently."""
+        if FETCH_PAGE in self._deps.tools():
+            return []
+        known = {one.get("input") for one in state.get("denied") or ()}
+        return [
+            {"tool": FETCH_PAGE, "input": url, "denied_by": "policy", "why": CANNOT_OPEN}
+            for url in state.get("context_urls") or ()
+            if url not in known
+        ]
+
     def _step(self, at: int, form: StepForm, names: Sequence[str]) -> Step:
         is_search = form.tool == WEB_SEARCH
-        # A step can wait for earlier ones only, so no plan goes in circles.
+        # A step can depend only on earlier ones, so there are no cycles.
         after = tuple(dict.fromkeys(names[one - 1] for one in form.after if one - 1 < at))
         return Step(
             id=names[at],
             tool=form.tool,
             input=form.input,
             rationale=form.rationale,
-            pages=self._parts.config.pages if is_search else 0,
+            pages=self._deps.options.pages if is_search else 0,
             domains=ANYWHERE if is_search else (),
             depends_on=after,
         )
@@ -149,33 +164,33 @@ class Thinker:
     def _line(self, plan: Plan, raw: str) -> Any:
         steps = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
         summary = f"Plan, revision {plan.revision}: {plan.objective} ({steps})"
-        return entry(self._parts.clock, NODE, summary, raw=raw)
+        return entry(self._deps.clock, NODE, summary, raw=raw)
 
 
 def question_of(state: ResearchState) -> str:
-    """What is asked: the last thing the person said, or `user_query`.
+    """The question: the last human message, or `user_query`.
 
     Raises:
-        CallerError: Nothing is asked.
+        CallerError: There is no question.
     """
     messages = state.get("messages") or []
     last = messages[-1] if messages else None
-    said = last.text if isinstance(last, BaseMessage) and last.type == "human" else ""
-    question = (said or state.get("user_query") or "").strip()
+    message = last.text if isinstance(last, BaseMessage) and last.type == "human" else ""
+    question = (message or state.get("user_query") or "").strip()
     if not question:
-        raise CallerError("there is no question", hint="give `user_query`, or a message")
+        raise CallerError("The question is empty", hint="set `user_query`, or send a message")
     return question[:8_000]
 
 
-def is_again(state: ResearchState, question: str) -> bool:
-    """Whether a plan is to be made again, not for the first time."""
+def needs_revision(state: ResearchState, question: str) -> bool:
+    """Whether the current plan was rejected and must be revised."""
     if state.get("status") != "thinking" or question != state.get("user_query"):
         return False
     refused = (state.get("audit_result") or {}).get("verdict") == "rejected"
     return refused or state.get("feedback") is not None
 
 
-def _against(state: Mapping[str, Any]) -> str | None:
+def _rejection(state: Mapping[str, Any]) -> str | None:
     if state.get("feedback"):
         return REJECTED.format(why=fenced("feedback", state["feedback"]))
     audit = state.get("audit_result") or {}
@@ -187,5 +202,5 @@ def _against(state: Mapping[str, Any]) -> str | None:
 
 
 def _id(thread: str, words: str, revision: int, at: int) -> str:
-    """The same plan has the same ids, however often its node is run."""
+    """A deterministic id, so that a repeated node produces the same plan."""
     return str(uuid5(NAMESPACE_URL, f"{thread}/{revision}/{at}/{words}"))

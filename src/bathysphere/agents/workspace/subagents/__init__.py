@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 
 from bathysphere.agents.workspace.subagents import files
-from bathysphere.agents.workspace.subagents.parts import Parts
+from bathysphere.agents.workspace.subagents.dependencies import Dependencies
 from bathysphere.harness.spec import SubagentSpec
 
-REGISTRY: Mapping[str, Callable[[Parts], SubagentSpec]] = {
+REGISTRY: Mapping[str, Callable[[Dependencies], SubagentSpec]] = {
     "files": files.subagent,
 }
-"""Name → how to make it. They are made when the agent is described, not at import."""
+"""Name → factory, called when the agent is described, not at import."""
 
 
-def subagents(parts: Parts) -> tuple[SubagentSpec, ...]:
-    """All of them."""
-    return tuple(make(parts) for make in REGISTRY.values())
+def subagents(dependencies: Dependencies) -> tuple[SubagentSpec, ...]:
+    """Create all subagents."""
+    return tuple(make(dependencies) for make in REGISTRY.values())

@@ -50,11 +50,27 @@ export const starterText = [
     title: 'Research with sources',
     words: 'What is known about language models that run on a laptop? Show me the plan before you search.',
     agents: ['research'],
+    only: 'model',
   },
   {
     icon: 'file',
     title: 'Check a claim',
     words: 'Is it true that the Great Barrier Reef has recovered? Quote what the sources say, word for word.',
     agents: ['research'],
+    only: 'model',
+  },
+  {
+    icon: 'shield',
+    title: 'Research with sources',
+    words: 'How deep did the bathysphere go?',
+    agents: ['research'],
+    only: 'demo',
+  },
+  {
+    icon: 'file',
+    title: 'Check a claim',
+    words: 'Who designed the bathysphere, and how was it made?',
+    agents: ['research'],
+    only: 'demo',
   },
 ] as const;

@@ -13,6 +13,14 @@ export interface Starter {
   words: string;
   icon: Component<{ size?: number | string }>;
   agents: readonly string[];
+  /** Only where no model is set up (`demo`), or only where one is (`model`). */
+  only?: 'demo' | 'model';
+}
+
+/** What can be asked of an agent here: without a model only what the sample pages answer. */
+export function startersFor(agent: string, isDemo: boolean): readonly Starter[] {
+  const here = isDemo ? 'demo' : 'model';
+  return starters.filter(({ agents, only }) => agents.includes(agent) && (only ?? here) === here);
 }
 
 const icons = { compass: Compass, file: FileSearch, list: ListChecks, talk: MessagesSquare, scale: Scale, shield: ShieldCheck };

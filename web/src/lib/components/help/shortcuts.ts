@@ -1,6 +1,6 @@
 /** Keys that work everywhere, and the list that the help sheet shows. */
 import { flushSync } from 'svelte';
-import type { Workspace } from '$lib/state/workspace.svelte';
+import type { AppState } from '$lib/state/app.svelte';
 import { helpText } from './text';
 
 export interface Shortcut {
@@ -24,8 +24,8 @@ export const list: Shortcut[] = [
   { keys: ['?'], does: helpText.help },
 ];
 
-export function shortcuts(workspace: Workspace): (event: KeyboardEvent) => void {
-  const { layout } = workspace;
+export function shortcuts(app: AppState): (event: KeyboardEvent) => void {
+  const { layout } = app;
   const withMod: Record<string, () => void> = {
     k: () => {
       layout.toggleSidebar(true);
@@ -42,11 +42,11 @@ export function shortcuts(workspace: Workspace): (event: KeyboardEvent) => void 
     const mod = event.ctrlKey || event.metaKey;
     const key = event.key.toLowerCase();
     if (key === 'escape' && !document.querySelector('dialog[open], :popover-open')) {
-      if (!isTyping(event) || (event.target as HTMLElement).id === 'composer') void workspace.conversation.stop();
+      if (!isTyping(event) || (event.target as HTMLElement).id === 'composer') void app.stop();
       return;
     }
     let run: (() => void) | undefined;
-    if (mod && event.shiftKey && key === 'o') run = () => workspace.begin();
+    if (mod && event.shiftKey && key === 'o') run = () => app.begin();
     else if (mod && !event.shiftKey && !event.altKey) run = withMod[key];
     else if (!mod && !event.altKey && !isTyping(event)) run = alone[event.key];
     if (!run) return;

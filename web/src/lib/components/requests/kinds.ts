@@ -1,26 +1,23 @@
 /** Which card answers which request; a type that nobody knows gets a form from its schema. */
 import CircleHelp from '@lucide/svelte/icons/circle-question-mark';
-import ListChecks from '@lucide/svelte/icons/list-checks';
 import ShieldQuestion from '@lucide/svelte/icons/shield-question-mark';
 import Wrench from '@lucide/svelte/icons/wrench';
 import type { Component } from 'svelte';
 import { gistOf, titleOf } from '$lib/components/activity/gist';
-import type { RequestCardProps } from '$lib/extend/extension';
+import type { RequestCardProps } from '$lib/extensions/types';
 import type { Fields } from '$lib/protocol/wire';
-import { toolRequest } from '$lib/state/desk.svelte';
-import { isFields } from '$lib/stream/settle';
+import { toolRequest } from '$lib/state/client-tools';
+import { isFields } from '$lib/stream/state-messages';
 import type { Question } from '$lib/stream/view';
 import { text } from '$lib/text';
 import ApprovalCard from './ApprovalCard.svelte';
 import BatchCard from './BatchCard.svelte';
 import ClarifyCard from './ClarifyCard.svelte';
 import GenericCard from './GenericCard.svelte';
-import PlanCard from './PlanCard.svelte';
 
 const CARDS: Record<string, Component<RequestCardProps>> = {
   clarification_request: ClarifyCard,
   tool_approval: ApprovalCard,
-  plan_approval: PlanCard,
   batch: BatchCard,
 };
 
@@ -38,7 +35,6 @@ export function cardOf(question: Question): Component<RequestCardProps> {
 export function iconOf(question: Question): Component<{ size?: number | string }> {
   const kind = kindOf(question);
   if (kind === 'clarification_request') return CircleHelp;
-  if (kind === 'plan_approval') return ListChecks;
   return kind === 'tool' ? Wrench : ShieldQuestion;
 }
 
@@ -51,8 +47,6 @@ export function headlineOf(question: Question): string {
     case 'tool_approval':
     case 'file_change':
       return wants(String(fields['name'] ?? ''), isFields(fields['args']) ? fields['args'] : {});
-    case 'plan_approval':
-      return text.requests.showsPlan;
     case 'tool':
       return wants(toolRequest(question)?.name ?? '', toolRequest(question)?.args ?? {});
     case 'batch':

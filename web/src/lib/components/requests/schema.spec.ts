@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Fields } from '$lib/protocol/wire';
-import { answerOf, clarifyOf } from './clarify';
+import { answerOf, clarifyOf } from '$lib/stream/clarification';
 import { decisionsOf, fieldsOf, readField, type FormField } from './schema';
 
 const DIVE: Fields = {

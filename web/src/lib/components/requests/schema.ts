@@ -1,6 +1,6 @@
 /** A form for an answer, read from the JSON schema that the server checks the answer against. */
 import type { Fields, Json } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/settle';
+import { isFields } from '$lib/stream/state-messages';
 
 export type FieldKind = 'text' | 'long' | 'number' | 'whole' | 'yesno' | 'choice' | 'choices' | 'list' | 'json';
 

@@ -1,10 +1,13 @@
 import BookMarked from '@lucide/svelte/icons/book-marked';
-import type { Extension } from '$lib/extend/extension';
-import { isResearch } from '$lib/research/progress';
-import { reportOf, sourcesOf } from '$lib/research/report';
-import type { Workspace } from '$lib/state/workspace.svelte';
+import ListChecks from '@lucide/svelte/icons/list-checks';
+import type { Extension } from '$lib/extensions/types';
+import { isResearch } from './progress';
+import { reportOf, sourcesOf } from './report';
+import type { AppState } from '$lib/state/app.svelte';
+import { text } from '$lib/text';
+import { planPanel } from './plan/panel';
 
-const isOn = (workspace: Workspace) => isResearch(workspace.conversation.values);
+const isOn = (app: AppState) => isResearch(app.conversation.values);
 
 export default {
   panels: [
@@ -13,22 +16,31 @@ export default {
       label: 'Sources',
       icon: BookMarked,
       order: 30,
-      load: () => import('$lib/components/research/SourcesPanel.svelte'),
+      load: () => import('./SourcesPanel.svelte'),
       badge: ({ conversation }) => sourcesOf(conversation.values).length,
       isShown: isOn,
+    },
+    planPanel,
+  ],
+  requests: [
+    {
+      type: 'plan_approval',
+      load: () => import('./plan/PlanCard.svelte'),
+      icon: ListChecks,
+      headline: text.requests.showsPlan,
     },
   ],
   runs: [
     {
       id: 'research',
-      load: () => import('$lib/components/research/RunProgress.svelte'),
-      isShown: (workspace) => isOn(workspace) || (workspace.agent === 'research' && workspace.isBusy),
+      load: () => import('./RunProgress.svelte'),
+      isShown: (app) => isOn(app) || (app.agent === 'research' && app.isBusy),
     },
   ],
   bodies: [
     {
       id: 'report',
-      load: () => import('$lib/components/research/ReportView.svelte'),
+      load: () => import('./ReportView.svelte'),
       // Of several reports on a thread the state has the last one; the others stay as they were written.
       isShown: (messageId, { conversation }) => {
         const last = conversation.messages.findLast((message) => message.role === 'ai');

@@ -1,5 +1,5 @@
 import Folder from '@lucide/svelte/icons/folder';
-import type { Extension } from '$lib/extend/extension';
+import type { Extension } from '$lib/extensions/types';
 import { scratchFiles } from './files';
 import { text } from './text';
 

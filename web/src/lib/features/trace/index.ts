@@ -1,5 +1,5 @@
 import Activity from '@lucide/svelte/icons/activity';
-import type { Extension } from '$lib/extend/extension';
+import type { Extension } from '$lib/extensions/types';
 import { text } from './text';
 
 export default {

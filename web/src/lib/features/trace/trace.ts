@@ -1,6 +1,6 @@
 /** The trace: steps seen on the stream, and the reasoning that an agent keeps in its state. */
-import { isFields } from '$lib/stream/settle';
-import { sentOut } from '$lib/stream/asked';
+import { isFields } from '$lib/stream/state-messages';
+import { sentOut } from '$lib/stream/questions';
 import { ROOT, type Step, type StepKind, type View } from '$lib/stream/view';
 import { gistOf, titleOf } from '$lib/components/activity/gist';
 import { text } from './text';
@@ -26,7 +26,7 @@ export function traceOf(view: View): Line[] {
       at: step.at,
       kind: step.kind,
       who: sent?.by ? titleOf(sent.by) : text.main,
-      title: isRun ? (text.run[step.words] ?? step.words) : call ? titleOf(call.name) : text[step.kind as Exclude<StepKind, 'run'>],
+      title: isRun ? (text.run[step.words] ?? step.words) : call ? titleOf(call.name) : text[step.kind],
       words: wordsOf(step.kind, step.words, call ? gistOf(call) : null, sent?.task ?? null),
       raw: call?.args ? JSON.stringify(call.args, null, 2) : null,
     };

@@ -1,8 +1,9 @@
 /** The wallet's part of the workspace's backup. */
-import type { BackupPart } from '$lib/extend/extension';
-import { DocumentError } from '$lib/files/documents';
-import { checkedWallet, exportWallet, importWallet, wipeWallet } from '$lib/wallet/backup';
-import { walletDatabase } from '$lib/wallet/database';
+import { writeStored } from '$lib/browser-storage';
+import type { BackupPart } from '$lib/extensions/types';
+import { BackupError } from '$lib/extensions/backup-error';
+import { checkedWallet, exportWallet, importWallet, lacksSeed, wipeWallet } from './core/backup';
+import { walletDatabase } from './core/database';
 import { UNCHECKED } from './labels';
 import { payments } from './payments.svelte';
 import { text } from './text';
@@ -17,12 +18,16 @@ export default {
     try {
       checkedWallet(value);
     } catch (error) {
-      throw new DocumentError((error as Error).message);
+      throw new BackupError((error as Error).message);
     }
   },
-  async import(value) {
-    await importWallet(walletDatabase(), checkedWallet(value));
-    localStorage.setItem(UNCHECKED, '1');
+  async question(value) {
+    const hasSeed = checkedWallet(value).seeds.some((seed) => seed['isCurrent'] === true);
+    return hasSeed && (await lacksSeed(walletDatabase())) ? text.backup.question : null;
+  },
+  async import(value, isAgreed) {
+    await importWallet(walletDatabase(), checkedWallet(value), { adopt: isAgreed });
+    writeStored(UNCHECKED, '1');
     void payments.purse?.sweep();
     return text.backup.taken;
   },

@@ -1,6 +1,8 @@
 /** What the wallet shows, computed from its rows. */
-import type { AccountRow, OperationRow, QuoteRow } from '$lib/wallet/database';
-import type { Price } from '$lib/wallet/till';
+import type { AccountRow, OperationRow, QuoteRow } from './core/database';
+import type { Json } from '$lib/protocol/wire';
+import { isFields } from '$lib/stream/state-messages';
+import type { Price } from './core/till';
 import { text } from './text';
 
 const QUOTE_MS = 15 * 60_000;
@@ -43,6 +45,29 @@ export function priceWords({ step, per_1k_input, per_1k_output }: Price): string
 export function mostOf(price: Price, tokens = 2_000): number {
   const { step, per_1k_input, per_1k_output, reserved_output } = price;
   return step + Math.ceil((tokens * per_1k_input + reserved_output * per_1k_output) / 1000);
+}
+
+/** Why the last token was not taken, in the server's words; '' where there was none. */
+export function refusalOf(error: Json | undefined): string {
+  if (typeof error === 'string') return error;
+  return isFields(error) && typeof error['message'] === 'string' ? error['message'] : '';
+}
+
+/** What the server is credited with of so many sats: the mint takes a fee for each coin. */
+export function creditedOf(sats: number, ppk: number): number {
+  return Math.max(0, sats - Math.ceil((coinsIn(sats) * ppk) / 1000));
+}
+
+/** The least that must be locked so that so many sats are credited. */
+export function costOf(credited: number, ppk: number): number {
+  let sats = credited;
+  while (creditedOf(sats, ppk) < credited) sats += 1;
+  return sats;
+}
+
+/** E-cash comes in powers of two: one coin for each bit. */
+function coinsIn(sats: number): number {
+  return Number.isSafeInteger(sats) && sats > 0 ? sats.toString(2).replaceAll('0', '').length : 0;
 }
 
 /** How many calls a budget is enough for, about. */

@@ -1,5 +1,5 @@
 import Wallet from '@lucide/svelte/icons/wallet';
-import type { Extension } from '$lib/extend/extension';
+import type { Extension } from '$lib/extensions/types';
 import { labels } from './labels';
 import { payments } from './payments.svelte';
 

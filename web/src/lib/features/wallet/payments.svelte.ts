@@ -1,29 +1,36 @@
 /** Whether use is paid for here. The wallet itself is fetched only if it is. */
-import type { Workspace } from '$lib/state/workspace.svelte';
-import type { Terms } from '$lib/wallet/till';
+import type { AppState } from '$lib/state/app.svelte';
+import type { Terms } from './core/till';
 import type { Purse } from './purse.svelte';
 
 class Payments {
   #purse = $state.raw<Purse | null>(null);
+  #isOff = $state(false);
 
   /** The wallet, where use is paid for; null where it is not, or not yet known. */
   get purse(): Purse | null {
     return this.#purse;
   }
 
-  start(workspace: Workspace): void {
+  /** Whether the server has said that nothing is paid for here. */
+  get isOff(): boolean {
+    return this.#isOff;
+  }
+
+  start(app: AppState): void {
     $effect.root(() => {
       $effect(() => {
-        if (workspace.session.me && !this.#purse) void this.#load(workspace);
+        if (app.session.me && !this.#purse) void this.#load(app);
       });
     });
   }
 
-  async #load(workspace: Workspace): Promise<void> {
-    const terms = await workspace.api.send<Terms>('GET', '/payments').catch(() => null);
+  async #load(app: AppState): Promise<void> {
+    const terms = await app.api.send<Terms>('GET', '/payments').catch(() => null);
+    this.#isOff = terms !== null && !terms.enabled;
     if (!terms?.enabled || this.#purse) return;
     const { Purse: Loaded } = await import('./purse.svelte');
-    this.#purse ??= new Loaded(workspace, terms);
+    this.#purse ??= new Loaded(app, terms);
   }
 }
 

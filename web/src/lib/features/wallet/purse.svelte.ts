@@ -1,12 +1,14 @@
 /** The wallet as the page shows it: what the tables hold, live in every tab, and what is done by itself. */
+import { readStored, removeStored } from '$lib/browser-storage';
 import { liveQuery } from 'dexie';
-import { persist } from '$lib/files/storage';
-import type { Workspace } from '$lib/state/workspace.svelte';
-import { walletDatabase, type AccountRow, type CoinRow, type OperationRow, type QuoteRow } from '$lib/wallet/database';
-import { WalletError } from '$lib/wallet/errors';
-import { Till, type Terms } from '$lib/wallet/till';
-import { Wallet } from '$lib/wallet/wallet';
-import { isWaiting, onTheWay } from './figures';
+import { runIfFree } from '$lib/locks';
+import { persist } from '$lib/persistence';
+import type { AppState } from '$lib/state/app.svelte';
+import { walletDatabase, type AccountRow, type CoinRow, type OperationRow, type QuoteRow } from './core/database';
+import { WalletError } from './core/errors';
+import { Till, type Terms } from './core/till';
+import { Wallet } from './core/wallet';
+import { costOf, creditedOf, isWaiting, onTheWay } from './figures';
 import { UNCHECKED } from './labels';
 
 const SOON_MS = 2_000;
@@ -21,17 +23,19 @@ export class Purse {
   #accounts = $state.raw<readonly AccountRow[]>([]);
   #quotes = $state.raw<readonly QuoteRow[]>([]);
   #spendable = $state(0);
+  /** What the mint takes for each coin, in thousandths of a sat; the usual fee until it is known. */
+  #ppk = $state(100);
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isSweeping = false;
   #looking = new Set<string>();
   #lookAgain = new Set<string>();
 
   constructor(
-    private readonly workspace: Workspace,
+    private readonly app: AppState,
     readonly terms: On,
   ) {
     const db = walletDatabase();
-    this.wallet = new Wallet(db, new Till(workspace.api), terms.mint);
+    this.wallet = new Wallet(db, new Till(app.api), terms.mint);
     liveQuery(() => db.coins.toArray()).subscribe((rows) => (this.#coins = rows));
     liveQuery(() => db.operations.orderBy('at').reverse().toArray()).subscribe((rows) => (this.#operations = rows));
     liveQuery(() => db.accounts.toArray()).subscribe((rows) => (this.#accounts = rows));
@@ -60,6 +64,16 @@ export class Purse {
     return this.#spendable;
   }
 
+  /** What a budget is worth once the server has it. */
+  credited(sats: number): number {
+    return creditedOf(sats, this.#ppk);
+  }
+
+  /** What must be locked for a budget of so many sats. */
+  costing(sats: number): number {
+    return costOf(sats, this.#ppk);
+  }
+
   account(threadId: string): AccountRow | null {
     return this.#accounts.find((row) => row.threadId === threadId) ?? null;
   }
@@ -77,7 +91,7 @@ export class Purse {
 
   /** Lock a budget for the conversation that is shown. */
   async budget(amount: number): Promise<void> {
-    const { api, conversation, agent, route } = this.workspace;
+    const { api, conversation, agent, route } = this.app;
     void persist();
     if (conversation.isNew) {
       await api.createThread(conversation.id, { agent });
@@ -96,10 +110,10 @@ export class Purse {
     if (this.#isSweeping) return;
     this.#isSweeping = true;
     try {
-      await once('bathysphere wallet sweep', async () => {
-        if (localStorage.getItem(UNCHECKED)) {
+      await runIfFree('bathysphere wallet sweep', async () => {
+        if (readStored(UNCHECKED)) {
           await this.wallet.reconcile();
-          localStorage.removeItem(UNCHECKED);
+          removeStored(UNCHECKED);
         }
         await this.wallet.sweep();
       });
@@ -121,7 +135,7 @@ export class Purse {
 
   /** Each step of a run that was paid for shows in the budget. */
   #follow(): void {
-    const { conversation } = this.workspace;
+    const { conversation } = this.app;
     for (const agent of Object.values(conversation.view.agents)) void agent.values['payment_spent_sats'];
     void conversation.status;
     void this.#look(conversation.id);
@@ -147,17 +161,11 @@ export class Purse {
   async #count(balance: number): Promise<void> {
     // Without the mint's keys its fee is not known; one sat is what it mostly is.
     const most = await this.wallet.spendable().catch(() => Math.max(0, balance - 1));
+    this.#ppk = await this.wallet.fee().catch(() => this.#ppk);
     if (balance === this.balance) this.#spendable = most;
   }
 
   #worth(isCounted: (coin: CoinRow) => boolean): number {
     return this.#coins.filter(isCounted).reduce((sum, coin) => sum + coin.amount, 0);
   }
-}
-
-async function once(name: string, run: () => Promise<void>): Promise<void> {
-  if (!('locks' in navigator)) return run();
-  await navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
-    if (lock) await run();
-  });
 }

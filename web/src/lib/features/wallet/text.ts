@@ -70,6 +70,7 @@ export const text = {
     refused: 'The last token was not taken:',
   },
   page: {
+    off: 'Nothing is paid for on this server, so there is no wallet.',
     balance: 'In this browser',
     onTheWay: (n: number) => `${sats(n)} on the way`,
     elsewhere: (n: number, mint: string) => `${sats(n)} are from another mint (${mint}) and cannot be used here.`,
@@ -108,6 +109,11 @@ export const text = {
   },
   backup: {
     taken: 'The wallet is back; the mint is asked what it is worth.',
+    question: {
+      text: 'This backup contains a wallet. Whoever made the file can spend everything that is paid into it. Use it as your wallet only if you made this backup yourself.',
+      agree: 'It is mine, use this wallet',
+      refuse: 'Only collect its money',
+    },
     warning: (n: number) => `The wallet has ${sats(n)}. Without a backup or its 12 words they are gone.`,
   },
   failed: 'That did not work.',

@@ -2,7 +2,7 @@
 
 from importlib.resources import files as resources
 
-from bathysphere.agents.workspace.subagents.parts import Parts
+from bathysphere.agents.workspace.subagents.dependencies import Dependencies
 from bathysphere.harness.spec import SubagentSpec
 from bathysphere.middleware.file_approvals import FileApprovalsMiddleware
 
@@ -12,19 +12,19 @@ DESCRIPTION = (
 )
 
 
-def subagent(parts: Parts) -> SubagentSpec:
+def subagent(dependencies: Dependencies) -> SubagentSpec:
     """Describe it."""
     text = resources(__name__).joinpath("prompt.md").read_text(encoding="utf-8")
     return SubagentSpec(
         name="files",
         description=DESCRIPTION,
         prompt=text.strip(),
-        model=parts.model,
+        model=dependencies.model,
         tools=(),
         middleware=(
-            *parts.guards,
-            FileApprovalsMiddleware(parts.files, free=parts.scratch),
-            *parts.reliability,
+            *dependencies.guards,
+            FileApprovalsMiddleware(dependencies.files, free=dependencies.scratch),
+            *dependencies.reliability,
         ),
         approvals={},
     )

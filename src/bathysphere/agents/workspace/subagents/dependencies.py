@@ -1,0 +1,25 @@
+"""What the workspace agent passes to the functions that build its subagents."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from deepagents.backends.protocol import BackendProtocol
+from langchain.agents.middleware.types import AgentMiddleware
+from langchain_core.language_models import BaseChatModel
+
+Layers = tuple[AgentMiddleware[Any, Any, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dependencies:
+    """Models, files and middleware for a specialist subagent."""
+
+    model: BaseChatModel
+    """The model of the role `subagent`; a specialist may use its own."""
+    files: BackendProtocol
+    """The team's files, without the agent's scratch folders."""
+    scratch: tuple[str, ...]
+    """The agent's own folders: writing there needs no approval."""
+    guards: Layers
+    """Middleware that every specialist must have: it binds it to the thread's workspace."""
+    reliability: Layers

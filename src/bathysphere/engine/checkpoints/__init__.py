@@ -1,0 +1,1 @@
+"""Checkpoints of runs: fenced writes, rollback, closing of interrupted steps."""

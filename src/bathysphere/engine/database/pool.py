@@ -1,0 +1,108 @@
+"""The PostgreSQL connection pool of a process."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncConnection, OperationalError
+from psycopg.errors import IdleInTransactionSessionTimeout
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+from typing_extensions import override
+
+from bathysphere.core.errors import StorageLost
+from bathysphere.engine.tenant_shares import Permit, ShareLimits, TenantShares, acting_owner
+
+Connection = AsyncConnection[DictRow]
+Pool = AsyncConnectionPool[Connection]
+
+# The connection is lost; a new one may work. The second error is how PostgreSQL disconnects a
+# process that was paused in the middle of a transaction.
+CONNECTION_ERRORS = (OperationalError, IdleInTransactionSessionTimeout)
+
+
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """Convert a lost connection to `StorageLost`, which ends the attempt, not just a subagent."""
+    try:
+        yield
+    except CONNECTION_ERRORS as error:
+        raise StorageLost("PostgreSQL is unavailable", hint="the run will be retried") from error
+
+
+# A network that fails silently is noticed in seconds, not after the kernel's 15 minutes.
+_TIMEOUTS = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Database:
+    """How to connect to PostgreSQL.
+
+    `prepare_threshold=None` turns off server-side prepared statements, as PgBouncer in transaction
+    mode requires. `listen_url` must then reach PostgreSQL directly, because LISTEN needs a session;
+    without it, workers poll.
+    """
+
+    url: str
+    min_size: int = 1
+    max_size: int = 10
+    prepare_threshold: int | None = 5
+    listen_url: str | None = None
+    statement_seconds: float | None = None
+    """Statement timeout; not applied behind PgBouncer, where sessions are shared."""
+
+
+class SharedPool(AsyncConnectionPool[Connection]):
+    """A pool whose connections are shared equally among the tenants of current requests.
+
+    A fifth is reserved for the process itself, such as for authenticating requests.
+    """
+
+    def __init__(self, conninfo: str, *, max_size: int, **options: Any) -> None:
+        super().__init__(conninfo, max_size=max_size, **options)
+        self._shares = TenantShares(ShareLimits(at_once=max(1, max_size * 4 // 5)))
+
+    @override
+    @asynccontextmanager
+    async def connection(self, timeout: float | None = None) -> AsyncIterator[Connection]:
+        if (owner := acting_owner.get()) is None:
+            async with super().connection(timeout) as connection:
+                yield connection
+            return
+        async with Permit(self._shares, owner), super().connection(timeout) as connection:
+            yield connection
+
+
+@asynccontextmanager
+async def open_pool(database: Database) -> AsyncIterator[Pool]:
+    """Open a pool of autocommit connections that return rows as dictionaries."""
+
+    async def configure(connection: AsyncConnection[Any]) -> None:
+        # Not among the connection's arguments: Procrastinate adds `autocommit` there itself.
+        await connection.set_autocommit(True)
+        connection.prepare_threshold = database.prepare_threshold
+        if database.statement_seconds is not None and database.prepare_threshold is not None:
+            milliseconds = int(database.statement_seconds * 1000)
+            await connection.execute(f"SET statement_timeout = {milliseconds}".encode())
+
+    pool = SharedPool(
+        database.url,
+        min_size=database.min_size,
+        max_size=database.max_size,
+        kwargs={"row_factory": dict_row, **_TIMEOUTS},
+        configure=configure,
+        open=False,
+        timeout=30,
+    )
+    await pool.open(wait=True, timeout=30)
+    try:
+        yield pool
+    finally:
+        await pool.close()

@@ -1,0 +1,1 @@
+"""The lifecycle of a run: created, queued, claimed, executed, answered, ended."""

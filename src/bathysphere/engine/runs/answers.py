@@ -1,0 +1,274 @@
+"""Answers to interrupts: validated, saved until the step can continue, used once.
+
+All questions of a step are answered together: answers that arrive one by one are saved here, and
+one run carries them once the last has arrived. Resuming with some of them would execute every
+unanswered sibling again from its start, once per part, and the step could not end anyway.
+
+A question is identified by its interrupt id. A second answer to the same question changes nothing;
+an answer to a question that is not pending is refused. While a new message is queued, it carries
+the answers (`interrupted_steps`); once it runs, the questions before it are closed.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.types import Interrupt
+from psycopg.types.json import Jsonb
+
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.errors import AnswerRefused, QuestionNotFound
+from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.records import Run, Work
+from bathysphere.engine.runs.new_run import NewRun
+from bathysphere.engine.runs.service import Runs
+from bathysphere.engine.thread_lock import lock_thread
+
+_PAUSES = (0.05, 0.1, 0.2, 0.4)  # seconds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerResult:
+    """The outcome of answers: accepted ones, repeated ones, and questions still unanswered."""
+
+    taken: tuple[str, ...]
+    repeated: tuple[str, ...]
+    waiting_for: tuple[str, ...]
+    run: Run | None
+
+
+class Answers:
+    """The answers of all threads."""
+
+    def __init__(self, pool: Pool, *, runs: Runs, graphs: Graphs) -> None:
+        self._pool = pool
+        self._runs = runs
+        self._graphs = graphs
+
+    async def give(
+        self,
+        thread_id: UUID,
+        answers: Mapping[str, Any],
+        *,
+        owner: Owner,
+        graph: str,
+        work: Work | None = None,
+    ) -> AnswerResult:
+        """Answer questions by their ids; either all answers are accepted, or none.
+
+        `work` carries what the run needs besides the answers: metadata, limits, stream modes.
+
+        Raises:
+            QuestionNotFound: A question is not pending.
+            AnswerRefused: An answer does not match its question's schema.
+            ThreadNotFound: The thread does not exist or belongs to another owner.
+        """
+        for pause in _PAUSES:
+            try:
+                return await self._give(thread_id, answers, owner=owner, graph=graph, work=work)
+            except QuestionNotFound:
+                if not await self._is_running(thread_id):
+                    raise
+            # A question is published as soon as it is asked; the run may not have saved it yet.
+            await asyncio.sleep(pause)
+        return await self._give(thread_id, answers, owner=owner, graph=graph, work=work)
+
+    async def _give(
+        self,
+        thread_id: UUID,
+        answers: Mapping[str, Any],
+        *,
+        owner: Owner,
+        graph: str,
+        work: Work | None,
+    ) -> AnswerResult:
+        async with self._pool.connection() as connection, connection.transaction():
+            await lock_thread(connection, thread_id, owner=owner)
+            step = await self._step(connection, thread_id, graph)
+            answered = await self._answered(connection, thread_id, step)
+            fresh = {name: value for name, value in answers.items() if name not in answered}
+            for name, value in fresh.items():
+                check_answer(name, value, step.pending)
+            fresh = {name: bound(step.pending[name], value) for name, value in fresh.items()}
+            runs = await self._runs.active(connection, thread_id)
+            carrier = _carrier(runs, step) if fresh else None
+            await self._save(connection, thread_id, fresh)
+            kept = {name: row["answer"] for name, row in answered.items() if row["run_id"] is None}
+            together = {name: v for name, v in {**kept, **fresh}.items() if name in step.pending}
+            waiting_for = tuple(
+                name for name in step.pending if name not in together and name not in answered
+            )
+            if (carrier is not None or waiting_for) and _has_step(work):
+                raise AnswerRefused(
+                    "update and goto require an answer to every open question",
+                    hint="send them with the last answer",
+                )
+            run = None
+            if carrier is not None:
+                run = await self._runs.add_answers(connection, carrier, together)
+            elif together and not waiting_for:
+                run = await self._resume(connection, thread_id, graph, together, owner, work)
+            if run is not None:
+                await connection.execute(_CARRY, (run.run_id, thread_id, list(together)))
+        repeated = tuple(name for name in answers if name in answered)
+        return AnswerResult(taken=tuple(fresh), repeated=repeated, waiting_for=waiting_for, run=run)
+
+    async def pending(self, thread_id: UUID, *, graph: str) -> dict[str, Interrupt[Any]]:
+        """Return the thread's open questions by id, including nested ones."""
+        async with self._pool.connection() as connection:
+            return (await self._step(connection, thread_id, graph)).pending
+
+    async def _is_running(self, thread_id: UUID) -> bool:
+        async with self._pool.connection() as connection:
+            row = await (await connection.execute(_RUNNING, (thread_id,))).fetchone()
+        return row is not None
+
+    async def _step(self, connection: Connection, thread_id: UUID, graph: str) -> "_Step":
+        # On the same connection: waiting for a second one from the pool could deadlock.
+        bound = self._graphs.bind(graph, checkpointer=AsyncPostgresSaver(connection))
+        state = await bound.aget_state({"configurable": {"thread_id": str(thread_id)}})
+        return _Step(
+            pending={question.id: question for question in state.interrupts},
+            run_id=(state.metadata or {}).get("run_id"),
+        )
+
+    async def kept(self, thread_id: UUID, *, owner: Owner) -> dict[str, Any]:
+        """Return the answers that wait for their siblings."""
+        async with self._pool.connection() as connection, connection.transaction():
+            await lock_thread(connection, thread_id, owner=owner)
+            rows = await (await connection.execute(_SAVED, (thread_id,))).fetchall()
+        return {row["interrupt_id"]: row["answer"] for row in rows if row["run_id"] is None}
+
+    async def _answered(
+        self, connection: Connection, thread_id: UUID, step: "_Step"
+    ) -> dict[str, Any]:
+        """Return the answers that count: saved, carried by an active run, or used."""
+        rows = await (await connection.execute(_SAVED, (thread_id,))).fetchall()
+        return {row["interrupt_id"]: row for row in rows if _counts(row, step)}
+
+    async def _save(
+        self, connection: Connection, thread_id: UUID, answers: Mapping[str, Any]
+    ) -> None:
+        for name, value in answers.items():
+            await connection.execute(_SAVE, (thread_id, name, Jsonb(value)))
+
+    async def _resume(
+        self,
+        connection: Connection,
+        thread_id: UUID,
+        graph: str,
+        answers: Mapping[str, Any],
+        owner: Owner,
+        work: Work | None,
+    ) -> Run:
+        base = (work or Work()).to_json()
+        resumed = Work.from_json({**base, "input": None, "resume": dict(answers)})
+        new = NewRun(thread_id=thread_id, graph=graph, work=resumed, creates_thread=False)
+        return await self._runs.enqueue(connection, new, owner=owner)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    """A thread's current step: its open questions, and the run that reached it."""
+
+    pending: dict[str, Interrupt[Any]]
+    run_id: str | None
+
+
+def _has_step(work: Work | None) -> bool:
+    """Whether the work does more than answer."""
+    return work is not None and (work.update is not None or bool(work.goto))
+
+
+def _carrier(runs: Iterable[Run], step: _Step) -> Run | None:
+    """Return the pending run that will carry the answers; None if they need a new run.
+
+    Raises:
+        QuestionNotFound: An active run ends the step and cannot carry answers.
+    """
+    for run in runs:
+        if str(run.run_id) == step.run_id:
+            continue  # it asked these questions
+        if run.status == "pending" and run.work.takes_answers:
+            return run
+        if run.work.leaves_step:
+            raise QuestionNotFound(
+                "This question was superseded by a newer message", hint="send a message instead"
+            )
+    return None
+
+
+def _counts(row: Mapping[str, Any], step: _Step) -> bool:
+    """Whether an answer is saved, carried by an active run, or used.
+
+    A question that is still open after the run with its answer was not answered: the run was
+    stopped or failed before. And a rolled back run reopens its questions.
+    """
+    if row["run_id"] is None or row["status"] in ("pending", "running"):
+        return True
+    return row["cancel"] != "rollback" and row["interrupt_id"] not in step.pending
+
+
+def bound(question: Interrupt[Any], answer: Any) -> Any:
+    """Add what the question is bound to, such as the version shown, to its answer.
+
+    It comes from the question itself, so that no client can answer for another version.
+    """
+    shown = question.value.get("bound") if isinstance(question.value, dict) else None
+    if shown is None or not isinstance(answer, dict):
+        return answer
+    return {**answer, "bound": shown}
+
+
+def check_answer(name: str, value: Any, pending: Mapping[str, Interrupt[Any]]) -> None:
+    """Refuse an answer that its question cannot use; the only check between client and graph."""
+    question = pending.get(name)
+    if question is None:
+        raise QuestionNotFound(
+            f"No pending question {name}", hint="it was answered, or superseded by a newer message"
+        )
+    _check_decisions(question, value)
+    if not isinstance(question.response_schema, dict):
+        return
+    errors = Draft202012Validator(question.response_schema).iter_errors(value)
+    if (error := next(iter(errors), None)) is not None:
+        raise AnswerRefused(
+            f"Invalid answer to {name}: {error.message} (at {error.json_path})",
+            hint="see the question's response_schema",
+        )
+
+
+def _check_decisions(question: Interrupt[Any], answer: Any) -> None:
+    """Refuse an answer to a batched approval with too many or too few decisions.
+
+    A batched approval has no schema. LangGraph would keep a wrong number of decisions, and the
+    thread would fail in the same way at every resume.
+    """
+    requests = question.value.get("action_requests") if isinstance(question.value, dict) else None
+    if not isinstance(requests, list):
+        return
+    decisions = answer.get("decisions") if isinstance(answer, dict) else None
+    if not isinstance(decisions, list) or len(decisions) != len(requests):
+        raise AnswerRefused(
+            f"Expected {len(requests)} decisions for {question.id}",
+            hint='answer as {"decisions": [...]}, one per action, in their order',
+        )
+
+
+_SAVED = """
+SELECT answer.*, run.status, run.cancel FROM engine.answers answer
+  LEFT JOIN engine.runs run USING (run_id)
+ WHERE answer.thread_id = %s
+"""
+_RUNNING = "SELECT 1 FROM engine.runs WHERE thread_id = %s AND status = 'running' LIMIT 1"
+_CARRY = "UPDATE engine.answers SET run_id = %s WHERE thread_id = %s AND interrupt_id = ANY(%s)"
+_SAVE = """
+INSERT INTO engine.answers (thread_id, interrupt_id, answer) VALUES (%s, %s, %s)
+ON CONFLICT (thread_id, interrupt_id) DO UPDATE
+   SET answer = EXCLUDED.answer, run_id = NULL, answered_at = now()
+"""

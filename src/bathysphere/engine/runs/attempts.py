@@ -1,0 +1,199 @@
+"""Attempts: a worker opens an attempt at a run, and ends it or requeues the run.
+
+Each attempt gets a token from the database. Only the attempt whose token is in the run's row may
+write, and opening an attempt replaces the token of the one before.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from bathysphere.engine.checkpoints.rollback import reopen_questions, roll_back, save_writes
+from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.fencing import superseded
+from bathysphere.engine.records import CancelAction, Run
+from bathysphere.engine.runs.queue import current_job
+from bathysphere.engine.thread_lock import try_lock_thread, update_thread_status
+
+EndStatus = Literal["success", "error", "interrupted", "timeout", "cancelled"]
+
+
+class Attempts:
+    """The worker's side of runs."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def open(self, run_id: UUID) -> Run | None:
+        """Open an attempt; None if the run has ended, or another worker has its job.
+
+        A worker that was cut off during this call must not take the run from the worker that has
+        the job since then.
+        """
+        job = current_job()
+        values = {
+            "run": run_id,
+            "job": job.id if job else None,
+            "worker": job.worker_id if job else None,
+            "tries": job.attempts if job else None,
+        }
+        async with self._pool.connection() as connection:
+            row = await (await connection.execute(_OPEN, values)).fetchone()
+            if row is None:
+                return None
+            run = Run.from_row(row)
+            if run.work.is_command and run.attempt == 1:
+                await save_writes(connection, run_id=run_id, thread_id=run.thread_id)
+        return run
+
+    async def is_suspect(self, run_id: UUID) -> bool:
+        """Whether the run lost its worker and has not made progress since then."""
+        async with self._pool.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT status = 'running' OR losses > 0 AS is_suspect"
+                    " FROM engine.runs WHERE run_id = %s",
+                    (run_id,),
+                )
+            ).fetchone()
+        return row is not None and bool(row["is_suspect"])
+
+    async def ended(self, run_id: UUID) -> Run | None:
+        """Return the run if it has ended."""
+        async with self._pool.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT * FROM engine.runs"
+                    " WHERE run_id = %s AND status NOT IN ('pending', 'running')",
+                    (run_id,),
+                )
+            ).fetchone()
+        return Run.from_row(row) if row is not None else None
+
+    async def cancelled(self, run: Run) -> CancelAction | None:
+        """Return how the run was cancelled since it was opened; None if it was not."""
+        async with self._pool.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT cancel FROM engine.runs WHERE run_id = %s AND token = %s",
+                    (run.run_id, run.token),
+                )
+            ).fetchone()
+        return row["cancel"] if row is not None else None
+
+    async def requeue(self, run: Run, *, is_strike: bool) -> None:
+        """Return the run to the queue; a strike counts towards the limit of attempts."""
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(
+                "UPDATE engine.runs SET status = 'pending', token = NULL, strikes = strikes - %s"
+                " WHERE run_id = %s AND token = %s",
+                (0 if is_strike else 1, run.run_id, run.token),
+            )
+            if not cursor.rowcount and await self._released_run(connection, run) is None:
+                raise superseded(run.run_id)
+
+    async def finish(
+        self, run: Run, status: EndStatus, *, error: Mapping[str, Any] | None = None
+    ) -> Run:
+        """End the run; one that was cancelled with `rollback` is undone.
+
+        Raises:
+            Superseded: Another attempt has the run.
+        """
+        async with (
+            self._pool.connection() as connection,
+            connection.transaction(),
+        ):
+            # The thread before the run: everyone locks in this order.
+            await try_lock_thread(connection, run.thread_id)
+            row = await (
+                await connection.execute(
+                    _FINISH,
+                    {
+                        "run": run.run_id,
+                        "token": run.token,
+                        "status": status,
+                        "error": Jsonb(error) if error is not None else None,
+                    },
+                )
+            ).fetchone()
+            if row is None:
+                before = await self._released_run(connection, run)
+                if before is None or not before.is_over:
+                    raise superseded(run.run_id)
+                return before
+            ended = Run.from_row(row)
+            if ended.status == "cancelled" and ended.cancel == "rollback":
+                await roll_back(connection, ended)
+            elif ended.status in ("cancelled", "error", "timeout"):
+                await reopen_questions(connection, ended)
+            await update_thread_status(connection, run.thread_id)
+        return ended
+
+    async def _released_run(self, connection: Connection, run: Run) -> Run | None:
+        """Return the run if this very attempt has already released it.
+
+        The statement was executed, but the connection was lost before its reply arrived.
+        """
+        row = await (
+            await connection.execute(
+                "SELECT * FROM engine.runs WHERE run_id = %s AND attempt = %s"
+                " AND token IS NULL AND status <> 'running'",
+                (run.run_id, run.attempt),
+            )
+        ).fetchone()
+        return Run.from_row(row) if row is not None else None
+
+
+# A run that is `running` when it is opened has lost its worker. Progress is a new checkpoint or a
+# new write of the newest one; attempts and losses are counted since the last progress. The first
+# attempt often writes only the input, which does not count as progress.
+_OPEN = """
+WITH here AS (
+SELECT r.run_id, concat(newest.id, ':', (
+           SELECT count(*) FROM checkpoint_writes
+            WHERE thread_id = r.thread_id::text AND checkpoint_id = newest.id)) AS progress
+  FROM engine.runs r, LATERAL (
+       SELECT max(checkpoint_id) AS id FROM checkpoints WHERE thread_id = r.thread_id::text
+       ) newest
+ WHERE r.run_id = %(run)s
+)
+UPDATE engine.runs
+   SET status = 'running', token = nextval('engine.attempt_tokens'), attempt = attempt + 1,
+       strikes = 1 + CASE WHEN attempt > 1 AND runs.progress <> here.progress THEN 0
+                          ELSE strikes END,
+       losses = CASE WHEN status <> 'running' THEN losses
+                     WHEN runs.progress = here.progress THEN losses + 1 ELSE 1 END,
+       progress = here.progress, started_at = COALESCE(started_at, now())
+  FROM here
+ WHERE runs.run_id = here.run_id AND status IN ('pending', 'running')
+   AND (%(job)s::bigint IS NULL OR EXISTS (
+        SELECT 1 FROM procrastinate_jobs
+         WHERE id = %(job)s AND status = 'doing' AND worker_id = %(worker)s
+           AND attempts = %(tries)s))
+RETURNING runs.*, EXISTS (
+    SELECT 1 FROM checkpoint_writes
+     WHERE thread_id = runs.thread_id::text AND checkpoint_ns = '' AND channel = '__interrupt__'
+       AND checkpoint_id = (SELECT max(checkpoint_id) FROM checkpoints
+                             WHERE thread_id = runs.thread_id::text AND checkpoint_ns = '')
+) AS has_interrupt
+"""
+# Saved writes are not needed after a run that ended without an error.
+_FINISH = """
+WITH ended AS (
+UPDATE engine.runs
+   SET status = CASE WHEN cancel = 'rollback' THEN 'cancelled' ELSE %(status)s END,
+       error = CASE WHEN cancel = 'rollback' OR %(status)s = 'cancelled' THEN error
+                    ELSE %(error)s::jsonb END,
+       token = NULL, finished_at = now()
+ WHERE run_id = %(run)s AND token = %(token)s
+RETURNING *
+), forgotten AS (
+DELETE FROM engine.writes_before
+ USING ended WHERE writes_before.run_id = ended.run_id
+   AND ended.status IN ('success', 'interrupted')
+)
+SELECT * FROM ended
+"""

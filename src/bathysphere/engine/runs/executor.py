@@ -1,0 +1,388 @@
+"""Execute one attempt at a run: stream the graph, publish its events, record the outcome.
+
+Whatever a graph does, the run ends with a readable outcome or returns to the queue. If another
+attempt took over the run, nothing more is written or published.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphDrained, GraphRecursionError
+from langgraph.runtime import RunControl
+from langgraph.store.base import BaseStore
+from langgraph.types import Command
+
+from bathysphere.core.clock import Clock
+from bathysphere.core.errors import BathysphereError, StorageLost, UpstreamError
+from bathysphere.core.identity import Owner
+from bathysphere.core.ids import new_id
+from bathysphere.core.payments import Purse
+from bathysphere.core.run_context import RunContext
+from bathysphere.engine.attempt_services.effects import PostgresEffectLog
+from bathysphere.engine.attempt_services.file_changes import RunChangeLog
+from bathysphere.engine.attempt_services.owned_store import OwnedStore
+from bathysphere.engine.attempt_services.purse import FencedPurse
+from bathysphere.engine.checkpoints.fenced_saver import FencedSaver
+from bathysphere.engine.checkpoints.interrupted_steps import close_step
+from bathysphere.engine.checkpoints.partial_answer import PartialAnswer, save_answer
+from bathysphere.engine.checkpoints.rollback import save_writes
+from bathysphere.engine.database.pool import CONNECTION_ERRORS, Pool, storage_errors
+from bathysphere.engine.database.stored_bytes import StoredBytes
+from bathysphere.engine.errors import Superseded
+from bathysphere.engine.events.langgraph_stream import StreamMapper
+from bathysphere.engine.events.log import EventLog
+from bathysphere.engine.events.publisher import Publisher
+from bathysphere.engine.graphs import Graph, Graphs
+from bathysphere.engine.records import Mode, Run
+from bathysphere.engine.runs.attempts import Attempts, EndStatus
+from bathysphere.engine.runs.probation import Probation
+from bathysphere.engine.runs.queue import Requeue
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+# Errors that may not recur on the next attempt.
+TRANSIENT = (UpstreamError, *CONNECTION_ERRORS, ConnectionError)
+_END_EVENTS: dict[EndStatus, str] = {
+    "success": "completed",
+    "interrupted": "interrupted",
+    "error": "failed",
+    "timeout": "failed",
+    "cancelled": "cancelled",
+}
+
+
+ContextFactory = Callable[[RunContext], Any]
+PurseFactory = Callable[[str, Owner, str], Purse]
+"""Creates the purse of a run from its thread, owner and run id."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Limits on the attempts and the duration of a run."""
+
+    attempts: int = 5
+    losses: int = 2
+    """Workers that a run may lose without making progress."""
+    run_seconds: float = 6 * 3600
+    retry_seconds: float = 1.0
+
+
+class Executor:
+    """Executes attempts; one per worker process."""
+
+    def __init__(
+        self,
+        *,
+        pool: Pool,
+        graphs: Graphs,
+        log: EventLog,
+        clock: Clock,
+        limits: Limits,
+        store: BaseStore | None = None,
+        context: ContextFactory = lambda context: context,
+        purse: PurseFactory | None = None,
+        stored: StoredBytes | None = None,
+    ) -> None:
+        self._pool = pool
+        self._graphs = graphs
+        self._log = log
+        self._clock = clock
+        self._limits = limits
+        self._store = store
+        self._context = context
+        self._purse, self._stored = purse, stored
+        self._attempts = Attempts(pool)
+        self._probation = Probation()
+
+    async def execute(self, run_id: UUID, control: RunControl) -> None:
+        """Attempt the run once.
+
+        Raises:
+            Requeue: The run has not ended and must return to the queue.
+        """
+        try:
+            is_suspect = await self._attempts.is_suspect(run_id)
+        except psycopg.Error as error:
+            raise Requeue(self._limits.retry_seconds) from error
+        async with self._probation.exclusive(run_id) if is_suspect else nullcontext():
+            await self._open_attempt(run_id, control)
+
+    async def _open_attempt(self, run_id: UUID, control: RunControl) -> None:
+        try:
+            run = await self._attempts.open(run_id)
+        except psycopg.Error as error:
+            raise Requeue(self._limits.retry_seconds) from error
+        if run is None:
+            await self._republish_end(run_id)
+            return
+        async with Publisher(self._log, run, clock=self._clock) as publisher:
+            try:
+                await self._attempt(run, control, publisher)
+            except Superseded:
+                _log.info("Run %s was taken over from attempt %d", run_id, run.attempt)
+
+    async def _attempt(self, run: Run, control: RunControl, publisher: Publisher) -> None:
+        if run.cancel is not None:
+            await self._end(run, publisher, "cancelled")
+            return
+        if run.strikes > self._limits.attempts:
+            await self._end(run, publisher, "error", error=_too_many_attempts(run.strikes - 1))
+            return
+        if run.losses >= self._limits.losses:
+            _log.error("Run %s ended: it lost %d workers without progress", run.run_id, run.losses)
+            await self._end(run, publisher, "error", error=_too_many_losses(run.losses))
+            return
+        publisher.lifecycle("started" if run.attempt == 1 else "running")
+        answer = PartialAnswer()
+        deadline = asyncio.timeout(self._limits.run_seconds)
+        try:
+            async with deadline:
+                is_interrupted = await self._stream(run, control, publisher, answer)
+        except GraphDrained:
+            await self._requeue(run, publisher, is_strike=False)
+        except Superseded:
+            raise
+        except asyncio.CancelledError:
+            await self._handle_cancellation(run, publisher, answer)
+        except Exception as error:  # noqa: BLE001  # a graph may raise anything; the run must end
+            await self._handle_failure(run, publisher, error, has_timed_out=deadline.expired())
+        else:
+            await self._end(run, publisher, "interrupted" if is_interrupted else "success")
+
+    async def _stream(
+        self, run: Run, control: RunControl, publisher: Publisher, answer: PartialAnswer
+    ) -> bool:
+        token = _token(run)
+        graph, saver = self._bind(run, token)
+        effects = PostgresEffectLog(
+            self._pool, thread_id=run.thread_id, run_id=run.run_id, token=token
+        )
+        context = RunContext(
+            tenant=run.owner.tenant,
+            user=run.owner.user,
+            thread_id=str(run.thread_id),
+            run_id=str(run.run_id),
+            effects=effects,
+            payments=self._purse_of(run, token),
+            changes=RunChangeLog(self._pool, run),
+        )
+        options: dict[str, Any] = {
+            "context": self._context(context),
+            "stream_mode": _modes(run),
+            "subgraphs": True,
+            "durability": "sync",
+            "control": control,
+            "version": "v2",
+        }
+        mapper = StreamMapper(shows_tasks="tasks" in run.work.modes)
+        is_continued = run.attempt > 1 and await _has_begun(run, saver)
+        config = _config(run, is_continued=is_continued)
+        if not is_continued and await self._closes_step(run):
+            async for item in close_step(graph, run, config, **options):
+                publisher.add(item)
+        async for part in graph.astream(_input(run, is_continued=is_continued), config, **options):
+            if part["type"] == "updates":
+                self._probation.passed(run.run_id)
+            answer.process(part)
+            for item in mapper.map(part):
+                publisher.add(item)
+        return mapper.is_interrupted
+
+    def _bind(self, run: Run, token: int) -> tuple[Graph, FencedSaver]:
+        """Bind the run's graph to storage that this attempt may write."""
+        count = partial(self._stored.reserve, run.owner) if self._stored is not None else None
+        saver = FencedSaver(self._pool, run_id=run.run_id, token=token, count_bytes=count)
+        store = OwnedStore(self._store, run.owner, count) if self._store is not None else None
+        return self._graphs.bind(run.graph, checkpointer=saver, store=store), saver
+
+    async def _closes_step(self, run: Run) -> bool:
+        """Whether the run is a new message to an interrupted thread."""
+        work = run.work
+        if not run.has_interrupt or work.input is None or work.checkpoint_id is not None:
+            return False
+        with storage_errors():
+            async with self._pool.connection() as connection:
+                await save_writes(connection, run_id=run.run_id, thread_id=run.thread_id)
+        return True
+
+    def _purse_of(self, run: Run, token: int) -> Purse | None:
+        if self._purse is None:
+            return None
+        purse = self._purse(str(run.thread_id), run.owner, str(run.run_id))
+        return FencedPurse(purse, self._pool, run_id=run.run_id, token=token)
+
+    async def _handle_cancellation(
+        self, run: Run, publisher: Publisher, answer: PartialAnswer
+    ) -> None:
+        """Handle a cancelled task: the run was cancelled, or the worker is shutting down."""
+        action = await _retry_storage(lambda: self._attempts.cancelled(run))
+        if action is None:
+            await self._requeue(run, publisher, is_strike=False)
+            return
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        try:
+            if action == "interrupt":
+                await self._save_partial_answer(run, answer)
+        finally:  # whatever the graph does with the answer, the run ends
+            await self._end(run, publisher, "cancelled")
+
+    async def _save_partial_answer(self, run: Run, answer: PartialAnswer) -> None:
+        message = answer.message()
+        if message is None:
+            return
+        graph, _ = self._bind(run, _token(run))
+        config = _config(run, is_continued=True)
+        await _retry_storage(lambda: save_answer(graph, config, message, run_id=run.run_id))
+
+    async def _handle_failure(
+        self, run: Run, publisher: Publisher, error: Exception, *, has_timed_out: bool
+    ) -> None:
+        if has_timed_out:
+            await self._end(run, publisher, "timeout", error=_timed_out(self._limits.run_seconds))
+        elif isinstance(error, TRANSIENT) and run.strikes < self._limits.attempts:
+            _log.warning("Run %s failed on attempt %d: %r", run.run_id, run.attempt, error)
+            delay = self._limits.retry_seconds * 2 ** (run.strikes - 1)
+            await self._requeue(run, publisher, is_strike=True, delay=delay)
+        else:
+            reference = new_id("err")
+            _log.warning("Run %s failed, reference %s", run.run_id, reference, exc_info=error)
+            await self._end(run, publisher, "error", error=_public_error(error, reference))
+
+    async def _requeue(
+        self, run: Run, publisher: Publisher, *, is_strike: bool, delay: float = 0
+    ) -> None:
+        await _retry_storage(lambda: self._attempts.requeue(run, is_strike=is_strike))
+        publisher.lifecycle("handed_on")
+        raise Requeue(delay)
+
+    async def _end(
+        self,
+        run: Run,
+        publisher: Publisher,
+        status: EndStatus,
+        *,
+        error: dict[str, Any] | None = None,
+    ) -> None:
+        ended = await _retry_storage(lambda: self._attempts.finish(run, status, error=error))
+        _publish_end(publisher, ended)
+
+    async def _republish_end(self, run_id: UUID) -> None:
+        # A worker died after ending the run in the database, perhaps before publishing it.
+        run = await _retry_storage(lambda: self._attempts.ended(run_id))
+        if run is not None:
+            async with Publisher(self._log, run, clock=self._clock) as publisher:
+                _publish_end(publisher, run)
+
+
+def _publish_end(publisher: Publisher, run: Run) -> None:
+    status: Any = run.status
+    publisher.lifecycle(_END_EVENTS[status], status=status, error=run.error)
+
+
+async def _retry_storage(operation: Callable[[], Awaitable[_T]]) -> _T:
+    """Retry until PostgreSQL responds: a run whose end is not recorded would be lost."""
+    while True:
+        try:
+            return await operation()
+        except (*CONNECTION_ERRORS, StorageLost) as error:
+            _log.warning("PostgreSQL is unavailable: %s", error)
+            await asyncio.sleep(0.5)
+
+
+async def _has_begun(run: Run, saver: BaseCheckpointSaver[str]) -> bool:
+    """Whether the thread's newest checkpoint is from this run."""
+    config: RunnableConfig = {
+        "configurable": {"thread_id": str(run.thread_id), "checkpoint_ns": ""}
+    }
+    newest = await saver.aget_tuple(config)
+    return newest is not None and newest.metadata.get("run_id") == str(run.run_id)
+
+
+def _input(run: Run, *, is_continued: bool) -> Any:
+    """The input of the graph; answers only go to the question they name."""
+    work = run.work
+    if work.answers_first:
+        return None if is_continued else work.input
+    if is_continued:
+        return Command(resume=dict(work.resume)) if work.resume else None
+    if not work.is_command:
+        return work.input
+    return Command(
+        resume=dict(work.resume) if work.resume else None, update=work.update, goto=work.goto
+    )
+
+
+def _config(run: Run, *, is_continued: bool) -> RunnableConfig:
+    place: dict[str, Any] = {"thread_id": str(run.thread_id), "checkpoint_ns": ""}
+    if run.work.checkpoint_id is not None and not is_continued:
+        place["checkpoint_id"] = run.work.checkpoint_id
+    return {
+        "configurable": place,
+        "metadata": {**run.work.metadata, "run_id": str(run.run_id), "graph": run.graph},
+        "run_id": run.run_id,
+        "recursion_limit": run.work.recursion_limit,
+    }
+
+
+def _modes(run: Run) -> list[Any]:
+    needed: tuple[Mode, ...] = ("updates", "tasks")
+    return list(dict.fromkeys((*needed, *run.work.modes)))
+
+
+def _token(run: Run) -> int:
+    if run.token is None:
+        raise Superseded(f"Run {run.run_id} is not held by any attempt")
+    return run.token
+
+
+def _public_error(error: Exception, reference: str) -> dict[str, Any]:
+    """The error for clients. An unknown error's text may be confidential, so it is only logged."""
+    if isinstance(error, BathysphereError):
+        return {"code": error.code, "message": error.message, "hint": error.hint}
+    if isinstance(error, GraphRecursionError):
+        return {
+            "code": "recursion_limit",
+            "message": "The run reached its step limit before it finished.",
+            "hint": "raise recursion_limit, or ask for less at a time",
+        }
+    return {
+        "code": "run_failed",
+        "message": f"The run failed because of an internal error (reference {reference}).",
+        "hint": "the operator can find the details in the server log under this reference",
+    }
+
+
+def _too_many_attempts(attempts: int) -> dict[str, Any]:
+    return {
+        "code": "too_many_attempts",
+        "message": f"The run did not finish within {attempts} attempts.",
+        "hint": "its worker stopped each time; the thread is intact up to the last finished step",
+    }
+
+
+def _too_many_losses(losses: int) -> dict[str, Any]:
+    return {
+        "code": "worker_lost",
+        "message": f"The run was stopped: {losses} workers died during its next step.",
+        "hint": "the thread is intact up to the last finished step; the step may need too much"
+        " memory or never end. Change it, or send a new message to try again",
+    }
+
+
+def _timed_out(seconds: float) -> dict[str, Any]:
+    return {"code": "run_timeout", "message": f"The run did not finish within {seconds:g} seconds."}
+
+
+__all__ = ["ContextFactory", "Executor", "Graph", "Limits", "PurseFactory"]

@@ -1,0 +1,142 @@
+"""Share the scarce resources of a process (event loop, connections) equally among tenants.
+
+Active tenants share the permits equally. A request that gets none waits, and the users of a tenant
+are served in turn. So a tenant with hundreds of requests slows down only itself, and the next
+request of another tenant finds few ahead of it.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Self
+
+from bathysphere.core.identity import Owner
+
+_ACTIVE_SECONDS = 1.0
+"""How long a tenant's share is kept for its next request."""
+
+acting_owner: ContextVar[Owner | None] = ContextVar("acting_owner", default=None)
+"""The owner that the current task works for; None means the process itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShareLimits:
+    """How many permits the active tenants share (at least one each), and how long one may be held.
+
+    A holder that takes longer waits more than it works, or waits for another permit: its permit
+    expires, so that two holders cannot deadlock.
+    """
+
+    at_once: int
+    hold_seconds: float = 0.25
+
+
+@dataclass(slots=True)
+class _Tenant:
+    """The permits that a tenant holds, and its waiting requests by user."""
+
+    held: int = 0
+    waiting: OrderedDict[str, deque[asyncio.Future[None]]] = field(default_factory=OrderedDict)
+    last_active: float = 0.0
+
+    def pop_next(self) -> asyncio.Future[None]:
+        """Remove the next waiting request; its user moves to the end of the line."""
+        user, line = self.waiting.popitem(last=False)
+        first = line.popleft()
+        if line:
+            self.waiting[user] = line
+        return first
+
+    def remove(self, user: str, request: asyncio.Future[None]) -> None:
+        """Remove a cancelled request, unless `pop_next` has met it first."""
+        line = self.waiting.get(user, deque())
+        if request in line:
+            line.remove(request)
+            if not line:
+                del self.waiting[user]
+
+
+class TenantShares:
+    """The permits for one resource of a process."""
+
+    def __init__(self, limits: ShareLimits) -> None:
+        self.limits = limits
+        self._tenants: OrderedDict[str, _Tenant] = OrderedDict()
+
+    async def acquire(self, owner: Owner) -> None:
+        """Wait for a permit."""
+        tenant = self._activate(owner.tenant)
+        if not tenant.waiting and tenant.held < self._share():
+            tenant.held += 1
+            return
+        granted = asyncio.get_running_loop().create_future()
+        tenant.waiting.setdefault(owner.user, deque()).append(granted)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.cancelled():
+                tenant.remove(owner.user, granted)
+            else:
+                self.release(owner)
+            raise
+
+    def release(self, owner: Owner) -> None:
+        """Release a permit and grant free ones to the tenant's waiting requests."""
+        tenant = self._activate(owner.tenant)
+        tenant.held -= 1
+        while tenant.waiting and tenant.held < self._share():
+            granted = tenant.pop_next()
+            if not granted.cancelled():
+                tenant.held += 1
+                granted.set_result(None)
+
+    def _activate(self, name: str) -> _Tenant:
+        now = asyncio.get_running_loop().time()
+        tenant = self._tenants.setdefault(name, _Tenant())
+        tenant.last_active = now
+        self._tenants.move_to_end(name)
+        while (first := next(iter(self._tenants.values()))).last_active < now - _ACTIVE_SECONDS:
+            idle, _ = self._tenants.popitem(last=False)
+            if first.held or first.waiting:
+                first.last_active = now
+                self._tenants[idle] = first
+        return tenant
+
+    def _share(self) -> int:
+        return max(1, self.limits.at_once // len(self._tenants))
+
+
+class Permit:
+    """The permit of one request or connection: acquired once, released once."""
+
+    def __init__(self, shares: TenantShares, owner: Owner) -> None:
+        self._shares = shares
+        self._owner = owner
+        self._was_acquired = False
+        self._expiry: asyncio.TimerHandle | None = None
+
+    async def acquire(self) -> None:
+        """Wait for the permit; a second call does nothing."""
+        if self._was_acquired:
+            return
+        self._was_acquired = True
+        await self._shares.acquire(self._owner)
+        seconds = self._shares.limits.hold_seconds
+        self._expiry = asyncio.get_running_loop().call_later(seconds, self.release)
+
+    def release(self) -> None:
+        """Release the permit, if it is held, to the tenant's next request."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+            self._shares.release(self._owner)
+
+    async def __aenter__(self) -> Self:
+        """Acquire the permit."""
+        await self.acquire()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Release the permit."""
+        self.release()

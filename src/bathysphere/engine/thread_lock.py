@@ -1,0 +1,69 @@
+"""Lock a thread while deciding about its runs, and update its status afterwards."""
+
+from uuid import UUID
+
+from bathysphere.core.identity import Owner
+from bathysphere.engine.database.pool import Connection
+from bathysphere.engine.errors import ThreadNotFound
+
+IDLE_TIMEOUT = "set_config('idle_in_transaction_session_timeout', '4000', true)"
+"""SQL for every statement that locks a thread: see `try_lock_thread`."""
+
+
+async def lock_thread(connection: Connection, thread_id: UUID, *, owner: Owner) -> None:
+    """Lock the thread until the transaction ends.
+
+    Raises:
+        ThreadNotFound: It does not exist or belongs to another owner.
+    """
+    if not await try_lock_thread(connection, thread_id, owner=owner):
+        raise ThreadNotFound(f"Thread {thread_id} not found")
+
+
+async def try_lock_thread(
+    connection: Connection, thread_id: UUID, *, owner: Owner | None = None
+) -> bool:
+    """Lock the thread's row until the transaction ends; return False if there is none.
+
+    A process that is paused or cut off would hold the lock forever, so the transaction may be idle
+    for a few seconds only.
+    """
+    cursor = await connection.execute(
+        _LOCK,
+        {
+            "thread": thread_id,
+            "tenant": owner.tenant if owner is not None else None,
+            "owner": owner.user if owner is not None else None,
+        },
+    )
+    return await cursor.fetchone() is not None
+
+
+async def update_thread_status(connection: Connection, thread_id: UUID) -> None:
+    """Set the thread's status from its runs. The caller holds the thread's lock."""
+    await connection.execute(_UPDATE_STATUS, {"thread": thread_id})
+
+
+# Not FOR UPDATE: it would also block statements that only reference the thread, such as a tool that
+# records its effect while its run's row is locked, and we may be waiting for that row.
+_LOCK = f"""
+SELECT {IDLE_TIMEOUT}
+  FROM engine.threads
+ WHERE thread_id = %(thread)s
+   AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))
+   FOR NO KEY UPDATE
+""".encode()  # noqa: S608  # our own constant
+_UPDATE_STATUS = """
+UPDATE engine.threads SET updated_at = now(), status = CASE
+       WHEN EXISTS (SELECT 1 FROM engine.runs
+                     WHERE thread_id = %(thread)s AND status IN ('pending', 'running'))
+       THEN 'busy'
+       ELSE COALESCE(
+            (SELECT CASE status WHEN 'interrupted' THEN 'interrupted'
+                                WHEN 'error' THEN 'error' WHEN 'timeout' THEN 'error'
+                                ELSE 'idle' END
+               FROM engine.runs WHERE thread_id = %(thread)s ORDER BY seq DESC LIMIT 1),
+            'idle')
+       END
+ WHERE thread_id = %(thread)s
+"""

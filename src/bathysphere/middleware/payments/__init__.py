@@ -1,0 +1,1 @@
+"""Payment for model calls: a middleware and the metering of each call."""

@@ -1,0 +1,1 @@
+"""LangGraph's REST API over the engine: requests, states, streams, the store."""

@@ -1,0 +1,128 @@
+"""The legacy stream of LangGraph's clients: `/runs/stream` with stream modes.
+
+It reads the same log as protocol v2. With subgraphs, event names carry the namespace
+(`updates|tools:<id>`); without, only events of the root are sent.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk
+
+from bathysphere.engine.events.log import Event
+from bathysphere.engine.events.publisher import OMITTED
+
+Part = tuple[str, Any]
+_MESSAGE_MODES = frozenset({"messages", "messages-tuple", "events"})
+
+
+class LegacyStream:
+    """Maps the events of one run to the parts of its legacy stream."""
+
+    def __init__(self, modes: frozenset[str], *, subgraphs: bool) -> None:
+        self._modes = modes
+        self._subgraphs = subgraphs
+        self._values: dict[str, Any] = {}
+        self._questions: list[dict[str, Any]] = []
+        self._written: dict[str, AIMessageChunk] = {}
+
+    def map(self, event: Event) -> Iterator[Part]:
+        """Map one engine event to stream parts."""
+        if event.namespace and not self._subgraphs:
+            if event.channel == "input":
+                self._questions.append(_question(event.data))
+            return
+        for name, data in self._parts(event):
+            yield "|".join((name, *event.namespace)), data
+
+    def _parts(self, event: Event) -> Iterator[Part]:
+        channel, data = event.channel, event.data
+        if channel == "values":
+            yield from self._state(data)
+        elif channel == "messages":
+            if self._modes & _MESSAGE_MODES:
+                yield from self._message(event)
+        elif channel == "updates" and "updates" in self._modes:
+            yield "updates", {data["node"]: data["values"]}
+        elif channel == "input":
+            self._questions.append(_question(data))
+            if "updates" in self._modes:
+                yield "updates", {"__interrupt__": [_question(data)]}
+        elif channel == "lifecycle":
+            yield from self._end(data)
+        elif channel in self._modes:
+            yield channel, data
+
+    def _state(self, data: Any) -> Iterator[Part]:
+        if not isinstance(data, dict) or OMITTED in data:
+            return
+        self._values = {k: v for k, v in data.items() if k != "__interrupt__"}
+        if "values" in self._modes:
+            yield "values", self._values
+
+    def _end(self, data: Mapping[str, Any]) -> Iterator[Part]:
+        if data["event"] == "interrupted" and self._questions and "values" in self._modes:
+            yield "values", {**self._values, "__interrupt__": self._questions}
+        elif data["event"] == "failed":
+            error = data.get("error") or {}
+            code, message = error.get("code", "run_failed"), error.get("message", "The run failed")
+            yield "error", {"error": code, "message": message}
+
+    def _message(self, event: Event) -> Iterator[Part]:
+        metadata = {
+            "langgraph_node": event.data.get("node"),
+            "langgraph_checkpoint_ns": "|".join(event.namespace),
+            "run_id": event.run_id,
+        }
+        if event.data["event"] == "message":
+            message = event.data["message"]
+            yield from self._whole(message, metadata)
+            return
+        chunk = _chunk(event.data)
+        if "messages-tuple" in self._modes:
+            yield "messages", [chunk.model_dump(), metadata]
+        if "events" in self._modes:
+            yield "events", _stream_event(chunk, metadata)
+        if "messages" in self._modes:
+            yield from self._partial(chunk, metadata)
+
+    def _whole(self, message: Mapping[str, Any], metadata: dict[str, Any]) -> Iterator[Part]:
+        if "messages-tuple" in self._modes:
+            yield "messages", [message, metadata]
+        if "messages" in self._modes:
+            yield "messages/metadata", {message.get("id"): {"metadata": metadata}}
+            yield "messages/complete", [message]
+
+    def _partial(self, chunk: AIMessageChunk, metadata: dict[str, Any]) -> Iterator[Part]:
+        known = self._written.get(chunk.id or "")
+        if known is None:
+            yield "messages/metadata", {chunk.id: {"metadata": metadata}}
+        whole = known + chunk if known is not None else chunk
+        self._written[chunk.id or ""] = whole
+        is_last = chunk.chunk_position == "last"
+        body = {**whole.model_dump(), "type": "ai"}
+        yield ("messages/complete" if is_last else "messages/partial"), [body]
+
+
+def _chunk(data: Mapping[str, Any]) -> AIMessageChunk:
+    if data["event"] == "delta":
+        return AIMessageChunk(content=data["text"], id=data["id"])
+    return AIMessageChunk.model_validate(data["chunk"])
+
+
+def _stream_event(chunk: AIMessageChunk, metadata: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "event": "on_chat_model_stream",
+        "run_id": chunk.id,
+        "name": metadata["langgraph_node"],
+        "tags": [],
+        "metadata": metadata,
+        "data": {"chunk": chunk.model_dump()},
+        "parent_ids": [],
+    }
+
+
+def _question(data: Mapping[str, Any]) -> dict[str, Any]:
+    question = {"id": data["interrupt_id"], "value": data["payload"]}
+    schema = data.get("response_schema")
+    return {**question, "response_schema": schema} if schema is not None else question

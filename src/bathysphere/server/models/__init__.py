@@ -1,0 +1,1 @@
+"""Which models this server offers, and how a local one is loaded."""

@@ -1,0 +1,110 @@
+"""Load the operator's model once per process, and report the progress.
+
+A GGUF file with a known hash is downloaded if missing, and served; any other model is ready when it
+can be reached as configured. Only the operator's model can be loaded: callers must not be able to
+start arbitrary downloads.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from bathysphere.core.errors import BathysphereError
+from bathysphere.models.catalog import DOWNLOADS
+from bathysphere.models.download import fetch
+from bathysphere.models.llamacpp import SUFFIX
+from bathysphere.models.names import LLAMACPP, parse
+from bathysphere.models.resolve import check, resolve
+from bathysphere.models.settings import ModelSettings
+from bathysphere.server.errors import NotSupported
+
+Progress = dict[str, Any]
+LAST = ("ready", "error")
+"""The final states."""
+_QUANT = re.compile(r"(?i)(?:^|[.\-_])(q\d\w*|f16|bf16|f32)(?:\.gguf)?$")
+
+
+class ModelLoading:
+    """The single model load of this process; started by the first caller, followed by all."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self._settings = settings
+        self._events: list[Progress] = []
+        self._changed = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def model_id(self) -> str:
+        """The model chosen by the operator."""
+        return self._settings.choice("main").name
+
+    async def follow(self, wanted: str | None = None) -> AsyncGenerator[Progress, None]:
+        """Load the model unless it is loaded or loading, and yield progress events to the end.
+
+        Raises:
+            NotSupported: A model other than the operator's was requested.
+        """
+        if wanted not in (None, self.model_id):
+            raise NotSupported(
+                f"Only {self.model_id} can be loaded", hint="the operator chooses the model"
+            )
+        if self._task is None or (self._task.done() and self._events[-1]["status"] == "error"):
+            self._events = []
+            self._task = asyncio.create_task(self._load())
+        return self._follow()
+
+    async def _follow(self) -> AsyncGenerator[Progress, None]:
+        events, seen = self._events, 0
+        while not seen or events[seen - 1]["status"] not in LAST:
+            async with self._changed:
+                while len(events) == seen:
+                    await self._changed.wait()
+            yield events[seen]
+            seen += 1
+
+    async def _load(self) -> None:
+        try:
+            await self._emit({"status": "loading", "progress": 0})
+            await self._fetch()
+            state = await check(self.model_id, self._settings)
+            if not state.usable:
+                await self._emit({"status": "error", "error": state.detail, "hint": state.hint})
+                return
+            await asyncio.to_thread(resolve, self.model_id, self._settings)
+        except BathysphereError as error:
+            await self._emit({"status": "error", "error": error.message, "hint": error.hint})
+        else:
+            await self._emit({"status": "ready", "progress": 100, "dtype": self._dtype()})
+        finally:
+            # Whatever failed, followers wait for a final event.
+            if self._events[-1]["status"] not in LAST:
+                hint = "try again; the server's log has the cause"
+                event = {"status": "error", "error": "The model could not be loaded", "hint": hint}
+                await self._emit(event)
+
+    async def _fetch(self) -> None:
+        name = parse(self.model_id)
+        known = DOWNLOADS.get(name.name) if name.provider == LLAMACPP else None
+        if known is None:
+            return
+        target = self._settings.folder / f"{known.name}{SUFFIX}"
+        loop = asyncio.get_running_loop()
+
+        def progress(done: int, total: int | None) -> None:
+            share = min(99, 100 * done // (total or known.size or 1))
+            event = {"status": "downloading", "progress": share, "file": target.name}
+            asyncio.run_coroutine_threadsafe(self._emit(event, only_new=True), loop)
+
+        await asyncio.to_thread(fetch, known.url, target, sha256=known.sha256, progress=progress)
+
+    async def _emit(self, event: Progress, *, only_new: bool = False) -> None:
+        async with self._changed:
+            if only_new and self._events and self._events[-1] | event == self._events[-1]:
+                return
+            self._events.append({**event, "modelId": self.model_id})
+            self._changed.notify_all()
+
+    def _dtype(self) -> str | None:
+        found = _QUANT.search(parse(self.model_id).name)
+        return found.group(1).lower() if found else None

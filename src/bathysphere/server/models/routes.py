@@ -1,0 +1,19 @@
+"""List the models in use, so that people can see where their messages go."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from bathysphere.server.deps import CurrentOwner
+from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.models.catalog import ListModels
+
+router = APIRouter(tags=["models"])
+
+
+@router.get("/models", response_model=list[dict[str, Any]])
+async def models(_: CurrentOwner, request: Request) -> Response:
+    """The model of each role: its name, whether it is local, whether it is usable now."""
+    list_models: ListModels | None = request.app.state.list_models
+    return JSON([card.json() for card in await list_models()] if list_models is not None else [])

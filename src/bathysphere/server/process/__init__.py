@@ -1,0 +1,1 @@
+"""A process from settings to shutdown: assembly, services, listener, lifecycle."""

@@ -1,0 +1,155 @@
+"""Build the components of a process from its settings: graphs, worker, metrics, tracing."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from redis.asyncio import Redis
+
+from bathysphere.agents import AGENTS, configured
+from bathysphere.agents.research import ResearchConfig
+from bathysphere.agents.research.settings import PREFIX as RESEARCH
+from bathysphere.agents.research.settings import ResearchSettings
+from bathysphere.core.errors import ConfigError
+from bathysphere.engine.database.pool import Pool
+from bathysphere.engine.database.stored_bytes import StorageLimits
+from bathysphere.engine.fairness import WaitingLimits
+from bathysphere.engine.graphs import Graph, Graphs
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.worker import Worker, WorkerOptions
+from bathysphere.evidence.proof.signing import read_key
+from bathysphere.harness.build import build
+from bathysphere.models.settings import ModelSettings
+from bathysphere.server.observability.health import Health
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.observability.tracing import set_up_tracing
+from bathysphere.server.process.database import secret
+from bathysphere.server.process.services import Services, open_worker
+from bathysphere.server.process.settings import ServerSettings
+from bathysphere.server.workspaces.service import Workspaces
+
+KEY_FILE = "research.key"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Instruments:
+    """Metrics and health of a process."""
+
+    metrics: Metrics
+    health: Health
+    pool: Pool
+    is_paid: bool = False
+
+    async def render(self) -> bytes:
+        """Render the metrics, with current figures of the queue and the ledger."""
+        self.metrics.update_pool(self.pool)
+        await self.metrics.update_queue(self.pool)
+        if self.is_paid:
+            await self.metrics.update_payments(self.pool)
+        return self.metrics.render()
+
+
+def graphs_of(
+    models: ModelSettings,
+    names: tuple[str, ...] = tuple(AGENTS),
+    *,
+    research: ResearchConfig | None = None,
+    workspaces: Workspaces | None = None,
+) -> Graphs:
+    """The agents as graphs, each built at first use; `workspace` uses the configured bucket."""
+
+    def make(name: str) -> Graph:
+        if name == "research":
+            return build(configured(name, models, config=_required(research)))
+        has_bucket = name == "workspace" and workspaces is not None
+        backend = workspaces.agent_files() if has_bucket and workspaces else None
+        return build(configured(name, models, backend=backend))
+
+    factories: dict[str, Callable[[], Graph]] = {name: partial(make, name) for name in names}
+    return Graphs(factories)
+
+
+def research_of(
+    settings: ServerSettings, models: ModelSettings, research: ResearchSettings
+) -> ResearchConfig | None:
+    """The research configuration; None if the signing key that all processes share is missing.
+
+    A single machine generates its key and stores it in the data folder.
+    """
+    if research.signing_key is not None:
+        return research.config(models)
+    if not settings.is_embedded:
+        return None
+    return research.config(models, key=read_key(settings.data_dir / KEY_FILE))
+
+
+async def worker_of(services: Services, settings: ServerSettings, metrics: Metrics) -> Worker:
+    """Create the worker of this process."""
+    return await open_worker(
+        services,
+        metrics=metrics,
+        limits=Limits(
+            attempts=settings.run_attempts,
+            losses=settings.run_losses,
+            run_seconds=settings.run_seconds,
+        ),
+        options=WorkerOptions(
+            concurrency=settings.worker_concurrency,
+            slot_reserve=settings.slot_reserve,
+            drain_seconds=settings.drain_seconds,
+        ),
+        is_traced=settings.otel_endpoint is not None,
+    )
+
+
+def waiting_limits(settings: ServerSettings) -> WaitingLimits:
+    """Limits of waiting runs; 0 in the settings means unlimited."""
+    return WaitingLimits(
+        per_thread=settings.max_waiting_per_thread or None,
+        per_user=settings.max_waiting_per_user or None,
+        per_tenant=settings.max_waiting_per_tenant or None,
+    )
+
+
+def storage_limits(settings: ServerSettings) -> StorageLimits:
+    """Limits of stored bytes; 0 in the settings means unlimited."""
+    return StorageLimits(
+        per_user=settings.max_stored_bytes_per_user or None,
+        per_tenant=settings.max_stored_bytes_per_tenant or None,
+    )
+
+
+@asynccontextmanager
+async def redis_of(settings: ServerSettings) -> AsyncIterator[Redis | None]:
+    """Open a Redis connection for health checks and rate limits; None without Redis."""
+    url = secret(settings.redis_url)
+    if url is None:
+        yield None
+        return
+    async with Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as redis:
+        yield redis
+
+
+@asynccontextmanager
+async def tracing_of(settings: ServerSettings, service: str) -> AsyncIterator[None]:
+    """Export traces if the settings enable it."""
+    if settings.otel_endpoint is None:
+        yield
+        return
+    provider = set_up_tracing(
+        endpoint=settings.otel_endpoint, service=service, ratio=settings.otel_sample_ratio
+    )
+    try:
+        yield
+    finally:
+        provider.shutdown()
+
+
+def _required(research: ResearchConfig | None) -> ResearchConfig:
+    if research is None:
+        raise ConfigError(
+            "Research needs a signing key that all processes share",
+            hint=f"set {RESEARCH}SIGNING_KEY to the same 64 hex digits everywhere",
+        )
+    return research

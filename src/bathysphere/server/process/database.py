@@ -1,0 +1,49 @@
+"""The database from the settings. Cheap to import: `bathysphere keys` must start fast."""
+
+from pydantic import SecretStr
+
+from bathysphere.core.errors import ConfigError
+from bathysphere.engine.database.pool import Database
+from bathysphere.server.process.settings import ServerSettings
+
+
+def database_of(settings: ServerSettings, *, with_worker: bool) -> Database:
+    """The database named by the settings.
+
+    Raises:
+        ConfigError: The settings name none.
+    """
+    url = secret(settings.database_url)
+    if url is None:
+        raise ConfigError(
+            "No database configured", hint="pass --database-url, or set BATHYSPHERE_DATABASE_URL"
+        )
+    return sized(Database(url=url), settings, with_worker=with_worker)
+
+
+def sized(database: Database, settings: ServerSettings, *, with_worker: bool) -> Database:
+    """Set the pool size and timeouts that the process needs."""
+    return Database(
+        url=database.url,
+        max_size=settings.database_pool_size + (settings.worker_concurrency if with_worker else 0),
+        prepare_threshold=5 if settings.database_prepare else None,
+        listen_url=secret(settings.database_listen_url),
+        # A worker's statements may take long: it waits for locks and copies taken-over runs.
+        statement_seconds=None if with_worker else settings.database_statement_seconds,
+    )
+
+
+async def migrate_database(database: Database) -> list[str]:
+    """Apply all migrations; return the names of those that were applied."""
+    from bathysphere.engine.database.schema import migrate
+    from bathysphere.server.process.services import migrate_store
+
+    direct = Database(url=database.listen_url or database.url)
+    applied = await migrate(direct)
+    await migrate_store(direct)
+    return applied
+
+
+def secret(value: SecretStr | None) -> str | None:
+    """The plain value of a secret setting."""
+    return value.get_secret_value() if value is not None else None

@@ -1,0 +1,211 @@
+"""Open the engine's components of a process: the services of the routes, and the worker.
+
+Tests open them here too, so that what is tested is what runs.
+"""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from langgraph.store.base import BaseStore
+from langgraph.store.postgres.aio import AsyncPostgresStore
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+from redis.asyncio import BlockingConnectionPool, Redis
+
+from bathysphere.core.clock import Clock, SystemClock
+from bathysphere.engine.attempt_services.file_changes import FileChanges
+from bathysphere.engine.database.pool import Connection, Database, Pool, open_pool
+from bathysphere.engine.database.schema import advisory_lock
+from bathysphere.engine.database.stored_bytes import NO_STORAGE_LIMITS, StorageLimits, StoredBytes
+from bathysphere.engine.database.tenant_reads import RowSecuredStore
+from bathysphere.engine.events.log import EventLog, MemoryEventLog
+from bathysphere.engine.events.redis_log import RedisEventLog
+from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
+from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.runs.answers import Answers
+from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.queue import Queue
+from bathysphere.engine.runs.service import Runs
+from bathysphere.engine.runs.worker import Worker, WorkerOptions
+from bathysphere.engine.threads import Threads
+from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
+from bathysphere.server.langgraph_api.thread_states import States
+from bathysphere.server.observability.measured import MeasuredLog, MeasuredQueue
+from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.observability.tracing import ObservedExecutor, TracedRuns
+from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.workspaces.service import Workspaces
+
+if TYPE_CHECKING:
+    from bathysphere.server.payments.service import Payments
+
+_KEEPALIVE = {
+    socket.TCP_KEEPIDLE: 5,
+    socket.TCP_KEEPINTVL: 1,
+    socket.TCP_KEEPCNT: 5,
+    socket.TCP_USER_TIMEOUT: 10_000,
+}
+
+_LOCK = 0x6261_7469  # the advisory lock id after that of the engine's migrations
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Services:
+    """The components of one API process."""
+
+    clock: Clock
+    database: Database
+    pool: Pool
+    queue: Queue
+    graphs: Graphs
+    events: EventLog
+    store: BaseStore
+    runs: Runs
+    threads: Threads
+    states: States
+    answers: Answers
+    changes: FileChanges
+    stored: StoredBytes
+    workspaces: Workspaces | None = None
+    payments: "Payments | None" = None
+    """None if payments are disabled."""
+
+
+@asynccontextmanager
+async def open_services(
+    *,
+    database: Database,
+    graphs: Graphs,
+    redis_url: str | None = None,
+    clock: Clock | None = None,
+    payments: PaymentSettings | None = None,
+    workspaces: Workspaces | None = None,
+    waiting: WaitingLimits = UNLIMITED,
+    answers: AnswerLimits | None = None,
+    storage: StorageLimits = NO_STORAGE_LIMITS,
+) -> AsyncIterator[Services]:
+    """Open all components; without Redis, events are kept in this process's memory.
+
+    The database must be migrated (`bathysphere.engine.database.schema.migrate`).
+    """
+    clock = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(open_pool(database))
+        await migrate_store(database)
+        events: EventLog = MemoryEventLog(clock=clock)
+        if redis_url is not None:
+            redis = open_redis(redis_url)
+            stack.push_async_callback(redis.aclose)
+            events = await stack.enter_async_context(RedisEventLog(redis, clock=clock))
+        queue = Queue(pool, database=database)
+        await queue.open()
+        paid = await stack.enter_async_context(_payments(payments, pool, clock))
+        stored = StoredBytes(pool, clock=clock, limits=storage)
+        # Without a tracer this behaves like `Runs`.
+        runs = TracedRuns(
+            pool,
+            queue,
+            log=events,
+            clock=clock,
+            quota=workspaces.run_quota if workspaces else None,
+            waiting=waiting,
+            stored=stored,
+        )
+        threads = Threads(pool, events)
+        yield Services(
+            clock=clock,
+            database=database,
+            pool=pool,
+            queue=queue,
+            graphs=graphs,
+            events=events,
+            store=open_store(pool),
+            runs=runs,
+            threads=threads,
+            states=States(pool, threads, graphs, limits=answers),
+            answers=Answers(pool, runs=runs, graphs=graphs),
+            payments=paid,
+            changes=FileChanges(pool),
+            stored=stored,
+            workspaces=workspaces,
+        )
+
+
+async def open_worker(
+    services: Services,
+    *,
+    metrics: Metrics,
+    limits: Limits,
+    options: WorkerOptions,
+    is_traced: bool = False,
+) -> Worker:
+    """Create a worker that uses these services; the caller runs it."""
+    queue = MeasuredQueue(services.pool, database=services.database, metrics=metrics)
+    await queue.open()
+    executor = ObservedExecutor(
+        pool=services.pool,
+        is_traced=is_traced,
+        graphs=services.graphs,
+        log=MeasuredLog(services.events, metrics, clock=services.clock),
+        clock=services.clock,
+        limits=limits,
+        store=services.store,
+        purse=services.payments.purse if services.payments is not None else None,
+        stored=services.stored,
+    )
+    return Worker(
+        database=services.database,
+        queue=queue,
+        executor=executor,
+        threads=services.threads,
+        clock=services.clock,
+        options=options,
+    )
+
+
+@asynccontextmanager
+async def _payments(
+    settings: PaymentSettings | None, pool: Pool, clock: Clock
+) -> AsyncIterator["Payments | None"]:
+    if settings is None or not settings.is_on:
+        yield None
+        return
+    from bathysphere.server.payments.service import open_payments  # needs an extra of its own
+
+    async with open_payments(settings, pool=pool, clock=clock) as payments:
+        yield payments
+
+
+def open_redis(url: str) -> Redis:
+    """Create a client whose dead connections the kernel detects within seconds.
+
+    redis-py's own timeout is not used: it is `asyncio.wait_for`, which before Python 3.12 may
+    swallow a cancellation, and then a cancelled task waits forever.
+    """
+    return Redis.from_pool(
+        BlockingConnectionPool.from_url(
+            url,
+            # Callers wait for a free connection; the plain pool raises, and events would be lost.
+            max_connections=64,
+            socket_timeout=None,
+            socket_keepalive=True,
+            socket_keepalive_options=_KEEPALIVE,
+        )
+    )
+
+
+def open_store(pool: Pool) -> BaseStore:
+    """The store of items that are shared across threads."""
+    return RowSecuredStore(pool)
+
+
+async def migrate_store(database: Database) -> None:
+    """Create the store's tables; safe to call from several processes at once."""
+    connection: Connection = await AsyncConnection.connect(
+        database.url, autocommit=True, row_factory=dict_row, prepare_threshold=None
+    )
+    async with connection, advisory_lock(connection, _LOCK):
+        await AsyncPostgresStore(conn=connection).setup()

@@ -1,0 +1,370 @@
+"""Settings of the server and the workers, from `BATHYSPHERE_…` environment variables.
+
+The defaults are for one machine: loopback, anonymous, embedded PostgreSQL, events in memory.
+"""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from bathysphere.core.errors import ConfigError
+
+PREFIX = "BATHYSPHERE_"
+AuthMode = Literal["anonymous", "api-key", "oidc"]
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+ASYMMETRIC = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+)
+"""Accepted signature algorithms. A public key must never be used as a shared secret."""
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+DRAIN_MARGIN = 5.0
+"""Seconds that a process needs to exit after its runs are released."""
+
+
+def _split(value: Any) -> Any:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+"""Comma-separated values."""
+
+
+class ServerSettings(BaseSettings):
+    """Settings of `bathysphere serve` and `bathysphere worker`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
+    )
+
+    # ── addresses and data ──
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        default=None, description="Port to listen on; default: the first free port from 8123."
+    )
+    data_dir: Path = Field(
+        default=Path("~/.local/share/bathysphere"),
+        description="Data folder of the embedded PostgreSQL.",
+    )
+    database_url: SecretStr | None = Field(
+        default=None, description="PostgreSQL URL; default: embedded PostgreSQL in the data folder."
+    )
+    database_listen_url: SecretStr | None = Field(
+        default=None,
+        description="Direct PostgreSQL URL for LISTEN, if the other URL is a PgBouncer's.",
+    )
+    database_pool_size: PositiveInt = Field(
+        default=10, description="Maximum connections per process."
+    )
+    database_statement_seconds: PositiveFloat = Field(
+        default=60, description="Statement timeout of API processes without a worker."
+    )
+    database_prepare: bool = Field(
+        default=True,
+        description="Use prepared statements; turn off behind PgBouncer in transaction mode.",
+    )
+    migrate: bool = Field(default=True, description="Run database migrations at startup.")
+    redis_url: SecretStr | None = Field(
+        default=None,
+        description="Redis URL for live events; default: in memory, for one process only.",
+    )
+
+    # ── authentication ──
+    auth: Annotated[tuple[AuthMode, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=("anonymous",),
+        description="Authentication: `anonymous`, or `api-key` and/or `oidc`, comma-separated.",
+    )
+    allow_anonymous_anywhere: bool = Field(
+        default=False,
+        description="Allow `anonymous` on a public address. All callers share one user.",
+    )
+    oidc_issuer: str | None = Field(
+        default=None,
+        description="Required issuer (`iss`) of tokens; its keys are discovered there.",
+    )
+    oidc_audience: str | None = Field(
+        default=None, description="Required audience (`aud`) of tokens."
+    )
+    oidc_jwks_url: str | None = Field(
+        default=None, description="URL of the issuer's keys; default: discovered from the issuer."
+    )
+    oidc_algorithms: Names = Field(
+        default=("RS256", "ES256", "EdDSA"),
+        description="Accepted signature algorithms; asymmetric only.",
+    )
+    oidc_user_claim: str = Field(default="sub", description="Claim that contains the user.")
+    oidc_tenant_claim: str | None = Field(
+        default=None, description="Claim that contains the tenant; default: `oidc_tenant` for all."
+    )
+    oidc_tenant: str = Field(
+        default="default", description="Tenant of all users if no tenant claim is set."
+    )
+
+    # ── request limits ──
+    allowed_hosts: Names = Field(
+        default=(),
+        description="Accepted Host headers; default on loopback: this machine's names.",
+    )
+    cors_origins: Names = Field(
+        default=(), description="Origins whose web pages may call the server (CORS); default: none."
+    )
+    csp_connect: Names = Field(
+        default=(), description="Additional origins that the web app may call, such as a mint."
+    )
+    trusted_proxies: Names = Field(
+        default=("127.0.0.1",), description="Proxies whose X-Forwarded-For header is trusted."
+    )
+    max_body_bytes: PositiveInt = Field(
+        default=16 * 1024 * 1024, description="Maximum size of a request body."
+    )
+    rate_per_second: NonNegativeFloat = Field(
+        default=50, description="Sustained requests per second and identity; 0: unlimited."
+    )
+    rate_burst: PositiveInt = Field(default=200, description="Burst of requests per identity.")
+    guesses_per_second: PositiveFloat = Field(
+        default=5,
+        description="Unverified credentials accepted per second and address.",
+    )
+    guess_burst: PositiveInt = Field(
+        default=50, description="Burst of unverified credentials per address."
+    )
+
+    header_seconds: PositiveFloat = Field(
+        default=10, description="Time limit for a client to send a request's headers."
+    )
+    body_seconds: PositiveFloat = Field(
+        default=30, description="How long a client may send a body at less than 4 kB/s."
+    )
+    max_connections: PositiveInt = Field(
+        default=10_000,
+        description="Maximum concurrent connections per API process; beyond that: 503.",
+    )
+    max_open_per_user: NonNegativeInt = Field(
+        default=64,
+        description="Maximum open requests per user, including streams; 0: unlimited.",
+    )
+    max_open_per_tenant: NonNegativeInt = Field(
+        default=256,
+        description="Maximum open requests per tenant, including streams; 0: unlimited.",
+    )
+    requests_at_once: NonNegativeInt = Field(
+        default=6,
+        description="Concurrent requests per API process, shared by tenants; 0: unlimited.",
+    )
+    max_answer_bytes: PositiveInt = Field(
+        default=16 * 1024 * 1024,
+        description="Size at which a history or a list of threads is truncated.",
+    )
+
+    max_stored_bytes_per_user: NonNegativeInt = Field(
+        default=2 * 1024**3,
+        description="Maximum bytes of threads and store items per user; 0: unlimited.",
+    )
+    max_stored_bytes_per_tenant: NonNegativeInt = Field(
+        default=20 * 1024**3,
+        description="Maximum bytes of threads and store items per tenant; 0: unlimited.",
+    )
+
+    # ── runs ──
+    worker_concurrency: PositiveInt = Field(
+        default=8, description="Maximum concurrent runs per worker process."
+    )
+    slot_reserve: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        default=0.25,
+        description="Share of a worker's slots reserved for tenants and users with few runs.",
+    )
+    max_waiting_per_thread: NonNegativeInt = Field(
+        default=100, description="Maximum waiting runs per thread; 0: unlimited."
+    )
+    max_waiting_per_user: NonNegativeInt = Field(
+        default=200, description="Maximum waiting runs per user; 0: unlimited."
+    )
+    max_waiting_per_tenant: NonNegativeInt = Field(
+        default=1000, description="Maximum waiting runs per tenant; 0: unlimited."
+    )
+    run_attempts: PositiveInt = Field(
+        default=5,
+        description="Attempts without progress before a run fails.",
+    )
+    run_losses: PositiveInt = Field(
+        default=2,
+        description="Workers that a run may lose without progress before it is set aside.",
+    )
+    run_seconds: PositiveFloat = Field(default=6 * 3600, description="Maximum duration of a run.")
+    drain_seconds: PositiveFloat = Field(
+        default=30, description="How long a stopping worker waits for current steps."
+    )
+    stop_delay_seconds: NonNegativeFloat = Field(
+        default=0,
+        description="How long a stopping API still serves requests, for load balancers to notice.",
+    )
+    stream_seconds: PositiveFloat = Field(
+        default=3600, description="Maximum duration of a stream; clients then reconnect."
+    )
+    stream_close_seconds: NonNegativeInt = Field(
+        default=3, description="How long a stopping API waits for open streams."
+    )
+
+    # ── observability ──
+    log_format: LogFormat | None = Field(
+        default=None, description="`text` or `json`; default: text in a terminal, else json."
+    )
+    log_level: LogLevel = Field(default="info", description="Minimum level of log lines.")
+    log_contents: bool = Field(
+        default=False,
+        description="Log the texts of errors, which may contain user and model content.",
+    )
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        default=None, description="Separate port for Prometheus and probes."
+    )
+    metrics_host: str = Field(default="127.0.0.1", description="Address of that port.")
+    metrics_token: SecretStr | None = Field(
+        default=None, description="Bearer token for /metrics on the main port."
+    )
+    otel_endpoint: str | None = Field(
+        default=None, description="OpenTelemetry endpoint for traces (OTLP over HTTP)."
+    )
+    otel_sample_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=1.0, description="Share of traces that is sampled."
+    )
+
+    @classmethod
+    def from_environment(cls, **flags: Any) -> Self:
+        """Read the settings from the environment; flags that are not None take precedence.
+
+        Raises:
+            ConfigError: A value is invalid; the message names the variable.
+        """
+        try:
+            return cls(**{name: value for name, value in flags.items() if value is not None})
+        except ValidationError as error:
+            raise invalid_settings(error, prefix=PREFIX, guide="docs/serve.md") from error
+
+    @field_validator("data_dir")
+    @classmethod
+    def _expand_home(cls, value: Path) -> Path:
+        return value.expanduser()
+
+    @field_validator("auth")
+    @classmethod
+    def _check_auth(cls, value: tuple[AuthMode, ...]) -> tuple[AuthMode, ...]:
+        if not value:
+            raise ValueError("Name at least one of anonymous, api-key, oidc")
+        if "anonymous" in value and len(value) > 1:
+            raise ValueError("`anonymous` cannot be combined with other methods")
+        return value
+
+    @field_validator("oidc_algorithms")
+    @classmethod
+    def _asymmetric_only(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [name for name in value if name not in ASYMMETRIC]
+        if wrong or not value:
+            unknown = ", ".join(wrong) or "none"
+            raise ValueError(f"Unsupported: {unknown}. Choose from {', '.join(ASYMMETRIC)}")
+        return value
+
+    @field_validator("oidc_issuer", "oidc_jwks_url")
+    @classmethod
+    def _encrypted_or_local(cls, value: str | None) -> str | None:
+        if value is None or is_encrypted_or_local(value):
+            return value
+        raise ValueError("The URL must use https (http is allowed on localhost)")
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        if "oidc" in self.auth and not (self.oidc_issuer and self.oidc_audience):
+            raise ValueError(f"`oidc` needs {PREFIX}OIDC_ISSUER and {PREFIX}OIDC_AUDIENCE")
+        if self.is_anonymous and not self.is_loopback and not self.allow_anonymous_anywhere:
+            raise ValueError(
+                f"Refusing to serve {self.host} without authentication: set"
+                f" {PREFIX}AUTH to api-key or oidc, or pass --allow-anonymous-anywhere"
+            )
+        if self.database_url is None and self.redis_url is not None:
+            raise ValueError(f"{PREFIX}REDIS_URL needs {PREFIX}DATABASE_URL: set both, or neither")
+        return self
+
+    # ── derived values ──
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether authentication is off."""
+        return "anonymous" in self.auth
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the embedded PostgreSQL is used."""
+        return self.database_url is None
+
+    def hosts(self) -> tuple[str, ...]:
+        """Accepted Host headers; empty means any."""
+        if self.allowed_hosts or not (self.is_loopback or self.is_anonymous):
+            return self.allowed_hosts
+        # Otherwise a web page could reach us by pointing its own host name at 127.0.0.1.
+        return (*LOOPBACK_HOSTS, self.host) if self.host not in LOOPBACK_HOSTS else LOOPBACK_HOSTS
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is reachable only from this machine; names are not resolved."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_encrypted_or_local(url: str) -> bool:
+    """Whether a URL uses https, or http on localhost."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    suffix = parts.netloc.partition("]")[2]
+    if suffix and not suffix.startswith(":"):  # `[::1].evil.example`
+        return False
+    return bool(host) and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+    )
+
+
+def invalid_settings(error: ValidationError, *, prefix: str, guide: str) -> ConfigError:
+    """Convert the first validation error to a `ConfigError` that names the variable."""
+    first = error.errors(include_input=False)[0]
+    reason = str(first["msg"]).removeprefix("Value error, ")
+    if not first["loc"]:
+        return ConfigError(reason, hint=f"see {guide}")
+    variable = f"{prefix}{first['loc'][0]}".upper()
+    return ConfigError(f"Invalid {variable}: {reason}", hint=f"change or unset {variable}")

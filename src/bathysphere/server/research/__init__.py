@@ -1,0 +1,1 @@
+"""Research over HTTP: questions, plan decisions, reports and proofs."""

@@ -1,0 +1,1 @@
+"""A tenant's files over HTTP: listing, changes, undo."""

@@ -1,0 +1,181 @@
+"""A plain install: what goes wrong at the command line is one sentence and a hint, never a bug."""
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+pytestmark = [pytest.mark.first_minute, pytest.mark.timeout(400)]
+
+NOWHERE = "postgresql://127.0.0.1:1/x"
+NO_REDIS = "redis://127.0.0.1:1/0"
+MINT = {
+    "BATHYSPHERE_PAYMENTS_MINT": "http://127.0.0.1:3338",
+    "BATHYSPHERE_PAYMENTS_SECRET": "s" * 32,
+}
+
+MISTAKES = [
+    # a missing extra
+    (("chat", "--model", "openai:gpt-5", "--message", "hi"), {}, "bathysphere[openai]"),
+    (("chat", "--model", "ollama:qwen3", "--message", "hi"), {}, "bathysphere[ollama]"),
+    (("chat", "--model", "llamacpp:x.gguf", "--message", "hi"), {}, "bathysphere[local]"),
+    (("research", "How deep?", "--model", "openai:gpt-5"), {}, "bathysphere[openai]"),
+    (
+        ("research", "How deep did the bathysphere go?", "--approve", "all", "--out", "r.pdf"),
+        {},
+        "bathysphere[research]",
+    ),
+    (("serve",), MINT, "bathysphere[payments]"),
+    (("payments", "sweep"), MINT, "bathysphere[payments]"),
+    (
+        ("serve",),
+        {"BATHYSPHERE_STORAGE_KIND": "memory"},
+        "bathysphere[storage]",
+    ),
+    (("serve",), {"GCS_BUCKET_NAME": "our-bucket"}, "bathysphere[storage]"),
+    (("serve",), {"BATHYSPHERE_OTEL_ENDPOINT": "http://127.0.0.1:4318"}, "bathysphere[otel]"),
+    # a wrong file
+    (("chat", "tutor", "--files", "nowhere", "--message", "hi"), {}, "--files"),
+    (("research", "How deep?", "--corpus", "nowhere"), {}, ".md or .txt"),
+    (("research", "How deep?", "--policy", "nowhere"), {}, "BATHYSPHERE_RESEARCH_POLICY_FILE"),
+    (("research", "How deep?", "--policy", "essay.md"), {}, "toml policy"),
+    (("research", "How deep?", "--out", "r.odt"), {}, ".zip"),
+    (("chat", "tutor", "--files", "essay.md", "--message", "hi"), {}, "--files"),
+    (("serve",), {"BATHYSPHERE_RESEARCH_POLICY_FILE": "nowhere"}, "POLICY_FILE"),
+    (
+        ("serve",),
+        {
+            "BATHYSPHERE_STORAGE_KIND": "local",
+            "BATHYSPHERE_STORAGE_FOLDER": "bucket",
+            "BATHYSPHERE_STORAGE_TENANTS": "nowhere.toml",
+        },
+        "BATHYSPHERE_STORAGE_TENANTS",
+    ),
+    (("verify", "essay.md"), {}, ".zip"),
+    (("verify", "nowhere.zip"), {}, ".zip"),
+    (("verify", "."), {}, ".zip"),
+    (("verify", "--page", "nowhere/page.html"), {}, "path"),
+    (("serve", "--data-dir", "essay.md"), {}, "--data-dir"),
+    (("keys", "--data-dir", "essay.md", "list"), {}, "--data-dir"),
+    # an unknown name
+    (("chta",), {}, "bathysphere chat"),
+    (("chat", "tutro"), {}, "tutor"),
+    (("chat", "--model", "nonsense", "--message", "hi"), {}, "provider:name"),
+    (("research", "How deep?", "--model", "nonsense"), {}, "provider:name"),
+    (("research", "How deep?"), {"BATHYSPHERE_SEARCH_ENGINE": "nonsense"}, "_SEARCH_ENGINE"),
+    (("agents", "tutro"), {}, "tutor"),
+    (("models", "pull", "nonsense"), {}, "smollm2"),
+    (("serve", "--auth", "nonsense"), {}, "BATHYSPHERE_AUTH"),
+    (("serve",), {"BATHYSPHERE_STORAGE_KIND": "nonsense"}, "BATHYSPHERE_STORAGE_KIND"),
+    # a service that is not there
+    (("serve", "--database-url", "nonsense"), {}, "postgresql://"),
+    (("serve", "--database-url", NOWHERE), {}, "--database-url"),
+    (("migrate",), {}, "--database-url"),
+    (("migrate", "--database-url", NOWHERE), {}, "--database-url"),
+    (("keys", "--database-url", NOWHERE, "list"), {}, "--database-url"),
+    (("payments", "--database-url", NOWHERE, "audit"), {}, "--database-url"),
+    (("worker",), {}, "--database-url"),
+    (("worker", "--database-url", NOWHERE, "--redis-url", NO_REDIS), {}, "--database-url"),
+]
+
+
+@pytest.fixture(scope="module")
+def outcomes(plain_install, tmp_path_factory):
+    """What each of the mistakes comes to; four at a time, since most of each is start-up."""
+
+    def make(mistake):
+        words, variables, _ = mistake
+        folder = tmp_path_factory.mktemp("mistake")
+        (folder / "essay.md").write_text("# An essay\n")
+        return plain_install.run(*words, cwd=folder, **variables)
+
+    with ThreadPoolExecutor(4) as pool:
+        yield [pool.submit(make, mistake) for mistake in MISTAKES]
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("number", range(len(MISTAKES)), ids=[" ".join(m[0]) for m in MISTAKES])
+def test_a_mistake_is_one_sentence_and_a_hint(outcomes, number):
+    done, hint = outcomes[number].result(), MISTAKES[number][2]
+    assert done.returncode in (1, 2), done.stderr
+    said = done.stderr.splitlines()
+    [error] = [line for line in said if line.startswith("error: ")]
+    [advice] = [line for line in said if line.startswith("hint: ")]
+    assert error.removeprefix("error: ").strip()
+    assert hint in advice
+    for word in ("Traceback", "this is a bug", "ModuleNotFoundError"):
+        assert word not in done.stderr
+
+
+@contextmanager
+def used_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield str(taken.getsockname()[1])
+
+
+def test_a_port_in_use_is_one_sentence_and_a_hint(plain_install, tmp_path):
+    with used_port() as port:
+        done = plain_install.run("serve", "--port", port, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"port {port}: Address already in use" in done.stderr
+    assert "hint: choose another port with --port" in done.stderr
+
+
+def test_a_metrics_port_in_use_is_one_sentence_and_a_hint(plain_install, tmp_path):
+    with used_port() as port:
+        done = plain_install.run("serve", "--metrics-port", port, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"port {port}: Address already in use" in done.stderr
+    assert "hint: choose another port with --metrics-port" in done.stderr
+
+
+CONFIGURED_WRONGLY = {
+    "a missing extra": [
+        ({"BATHYSPHERE_MODEL_MAIN": "openai:gpt-5"}, "main: ", "bathysphere[openai]"),
+        ({"BATHYSPHERE_MODEL_AUDIT": "llamacpp:nowhere"}, "audit: ", "bathysphere[local]"),
+        ({"GCS_BUCKET_NAME": "our-bucket"}, "storage: ", "bathysphere[storage]"),
+        (MINT, "payments: ", "bathysphere[payments]"),
+    ],
+    "something that is not there": [
+        ({"BATHYSPHERE_RESEARCH_CORPUS": "nowhere"}, "search: ", ".md or .txt"),
+        ({"BATHYSPHERE_REDIS_URL": NO_REDIS}, "Redis: ", "BATHYSPHERE_REDIS_URL"),
+    ],
+    "an unknown name": [
+        ({"BATHYSPHERE_MODEL_MAIN": "nonsense"}, "main: ", "provider:name"),
+        ({"BATHYSPHERE_STORAGE_KIND": "nonsense"}, "storage: ", "BATHYSPHERE_STORAGE_KIND"),
+        ({"BATHYSPHERE_SEARCH_ENGINE": "nonsense"}, "search: ", "BATHYSPHERE_SEARCH_ENGINE"),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGURED_WRONGLY)
+def test_doctor_tells_each_mistake_in_its_row_with_the_fix(plain_install, tmp_path, kind):
+    mistakes = CONFIGURED_WRONGLY[kind]
+    variables = {name: value for given, _, _ in mistakes for name, value in given.items()}
+    done = plain_install.run("doctor", cwd=tmp_path, **variables)
+    assert done.returncode == 1, done.stdout
+    lines = done.stdout.splitlines()
+    for _, row, fix in mistakes:
+        [place] = [at for at, line in enumerate(lines) if line.startswith(f"  problem  {row}")]
+        assert lines[place + 1].strip().startswith("fix: ")
+        assert fix in lines[place + 1]
+    for word in ("Traceback", "this is a bug", "ModuleNotFoundError"):
+        assert word not in done.stdout + done.stderr
+
+
+def test_doctor_finds_nothing_broken_in_a_plain_install(plain_install, tmp_path):
+    done = plain_install.run("doctor", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert 'pip install "bathysphere[research]"' in done.stdout
+
+
+def test_the_sample_research_can_be_verified_by_a_plain_install(plain_install, tmp_path):
+    question = "How deep did the bathysphere go?"
+    words = ("research", question, "--approve", "all", "--out", "report.zip")
+    done = plain_install.run(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    checked = plain_install.run("verify", "report.zip", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout

@@ -1,0 +1,169 @@
+/**
+ * How a feature is added to the app without touching another feature's files.
+ *
+ * A folder `src/lib/features/<word>/index.ts` has an `Extension` as its default export; it is found
+ * by its place (see `installed.ts`). Components are loaded when they are first shown, so that a heavy
+ * part costs nothing before. Every component may call `useApp()`.
+ */
+import type { Component } from 'svelte';
+import type { Json } from '$lib/protocol/wire';
+import type { Question } from '$lib/stream/view';
+import type { AppState } from '$lib/state/app.svelte';
+import type { ClientTool } from '$lib/state/client-tools';
+
+/** A component that is fetched when it is first shown. */
+export type Lazy<Props extends Record<string, unknown> = Record<string, never>> = () => Promise<{
+  default: Component<Props>;
+}>;
+
+/** A tab on the right: Map, Document, Sources, Plan, Trace. */
+export interface Panel {
+  id: string;
+  label: string;
+  icon: Component<{ size?: number | string }>;
+  /** Place from left to right: map 10, document 20, sources 30, plan 40, trace 50. */
+  order: number;
+  load: Lazy;
+  /** A small number on the tab, 0 for none. */
+  badge?: (app: AppState) => number;
+  /** Whether the tab is shown; always, when missing. */
+  isShown?: (app: AppState) => boolean;
+}
+
+/** A part of the left column, above the threads. */
+export interface SidebarSection {
+  id: string;
+  order: number;
+  load: Lazy;
+}
+
+/** A whole page of its own at `/<id>`, reached from the menu. */
+export interface Page {
+  id: string;
+  label: string;
+  icon: Component<{ size?: number | string }>;
+  order: number;
+  load: Lazy;
+  /** Whether the menu has it; always, when missing. */
+  isShown?: (app: AppState) => boolean;
+}
+
+/** Something to choose beside who answers, such as the team's workspace. */
+export interface ComposerPart {
+  id: string;
+  component: Component;
+  isShown: (app: AppState) => boolean;
+}
+
+/** Something above the composer that is there from the start, such as the drop target for files. */
+export interface ComposerHeader {
+  id: string;
+  component: Component;
+}
+
+/** A passage of a document of the person, as the server cites it. */
+export interface DocumentQuote {
+  file: string;
+  version: string;
+  start: number;
+  end: number;
+  quote: string;
+}
+
+/** A line under the composer, such as what the next step costs. */
+export interface ComposerLine {
+  id: string;
+  order: number;
+  load: Lazy;
+  isShown: (app: AppState) => boolean;
+}
+
+/** A decision that an import needs, with the words of its two answers. */
+export interface ImportQuestion {
+  text: string;
+  agree: string;
+  refuse: string;
+}
+
+/** Something else that this browser keeps, and that belongs in the backup. */
+export interface BackupPart {
+  /** Its name in the file. */
+  name: string;
+  /** What is to be kept; null for nothing. */
+  export: () => Promise<unknown>;
+  /** Throws a `BackupError` where it cannot be taken in; nothing is written before all parts were checked. */
+  check: (value: unknown) => void;
+  /** What only the person can decide about this import; null for nothing. */
+  question: (value: unknown) => Promise<ImportQuestion | null>;
+  /** Take it in; a sentence about it. `isAgreed` is the answer to its question. */
+  import: (value: unknown, isAgreed: boolean) => Promise<string>;
+  wipe: () => Promise<void>;
+  /** What a person should know before it is deleted; '' for nothing. */
+  warning: () => Promise<string>;
+}
+
+/** A button beside the composer's send button. */
+export interface ComposerAction {
+  id: string;
+  label: string;
+  icon: Component<{ size?: number | string }>;
+  run: (app: AppState) => void | Promise<void>;
+}
+
+export interface RequestCardProps extends Record<string, unknown> {
+  question: Question;
+  onanswer: (response: Json) => void;
+}
+
+/** A card of its own for a type of request, such as `payment_exhausted`, or for one tool's: `type:tool`. */
+export interface RequestCard {
+  type: string;
+  load: Lazy<RequestCardProps>;
+  icon?: Component<{ size?: number | string }>;
+  /** What goes after the name of who asks. */
+  headline?: string;
+}
+
+/** Something drawn under an agent's message, such as the tutor's move. */
+export interface MessageNote {
+  id: string;
+  order: number;
+  load: Lazy<{ messageId: string }>;
+  isShown: (messageId: string, app: AppState) => boolean;
+}
+
+/** A body in place of a message's Markdown, such as a report whose quotes can be opened. */
+export interface MessageBody {
+  id: string;
+  load: Lazy;
+  isShown: (messageId: string, app: AppState) => boolean;
+}
+
+/** A card at the head of the last turn: how far its run is. */
+export interface RunCard {
+  id: string;
+  load: Lazy;
+  isShown: (app: AppState) => boolean;
+}
+
+export interface Extension {
+  panels?: Panel[];
+  sidebar?: SidebarSection[];
+  pages?: Page[];
+  composer?: ComposerAction[];
+  composerParts?: ComposerPart[];
+  composerHeaders?: ComposerHeader[];
+  clientTools?: ClientTool[];
+  requests?: RequestCard[];
+  notes?: MessageNote[];
+  bodies?: MessageBody[];
+  runs?: RunCard[];
+  lines?: ComposerLine[];
+  backup?: () => Promise<{ default: BackupPart }>;
+  /** Texts of this browser that agents have been given: a link that carries them away asks first. */
+  sharedTexts?: () => Promise<string[]>;
+  /** Show a passage of a document; throws where there is no such document here. */
+  openQuote?: (quote: DocumentQuote) => Promise<void>;
+  /** Called once when the app starts. */
+  start?: (app: AppState) => void | Promise<void>;
+}

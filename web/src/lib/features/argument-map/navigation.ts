@@ -1,0 +1,46 @@
+/** From a node to where it comes from: the words in the conversation, or the span of a document. */
+import { tick } from 'svelte';
+import type { MapNode } from './map';
+import type { Extensions } from '$lib/extensions/registry';
+import type { AppState } from '$lib/state/app.svelte';
+import type { View } from '$lib/stream/view';
+
+export async function toMessage(node: MapNode, app: AppState): Promise<boolean> {
+  app.layout.showChat();
+  await tick();
+  const place = placeOf(node, app.conversation.view);
+  if (!place) return false;
+  const box = place instanceof HTMLDetailsElement ? place.querySelector('summary')! : place;
+  place.scrollIntoView({ block: 'center' });
+  if (box === place) box.tabIndex = -1;
+  box.focus({ preventScroll: true });
+  place.animate({ backgroundColor: ['var(--warn-soft)', 'transparent'] }, { duration: 1800, easing: 'ease-in' });
+  return true;
+}
+
+/** A document is opened where it is kept: in this browser. */
+export async function toFile({ source }: MapNode, app: AppState, { quoteOpeners }: Extensions): Promise<boolean> {
+  const { file = '', version = '', start = 0, end = 0, quote = '' } = source;
+  try {
+    for (const open of quoteOpeners) await open({ file, version, start, end, quote });
+  } catch {
+    return false;
+  }
+  app.layout.show('documents');
+  return true;
+}
+
+function placeOf({ source }: MapNode, view: View): HTMLElement | null {
+  const message = find('message', source.message);
+  if (message) return message;
+  // Words of a subagent are in its card; an answer to a question is the result of its call.
+  const agent = Object.values(view.agents).find((other) => other.messages.some(({ id }) => id === source.message));
+  const call = Object.values(view.calls).find(
+    (other) => other.name === 'ask_user' && source.said !== undefined && other.result?.includes(source.said),
+  );
+  return find('call', agent?.callId) ?? find('call', call?.id);
+}
+
+function find(kind: string, id: string | null | undefined): HTMLElement | null {
+  return id ? document.querySelector<HTMLElement>(`[data-${kind}="${CSS.escape(id)}"]`) : null;
+}

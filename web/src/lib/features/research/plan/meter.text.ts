@@ -1,0 +1,12 @@
+const counted = (one: string, many: string) => (n: number) => (n === 1 ? one : many);
+
+export const meterText = {
+  title: 'Used in this run',
+  modelCalls: counted('model call', 'model calls'),
+  toolCalls: counted('tool call', 'tool calls'),
+  tokens: counted('token', 'tokens'),
+  time: 'working time',
+  sats: counted('sat in all', 'sats in all'),
+  seconds: (n: number) => (n < 60 ? `${n.toFixed(1)} s` : `${Math.floor(n / 60)} min ${Math.round(n % 60)} s`),
+  stopped: (limit: string) => `The run ended at its limit of ${limit.replace(/_/g, ' ')}.`,
+} as const;

@@ -1,0 +1,14 @@
+/** The tab with the agent's list of things to do and the plan of a research run. */
+import ListTodo from '@lucide/svelte/icons/list-todo';
+import type { Panel } from '$lib/extensions/types';
+import { text } from './panel.text';
+import { todosOf } from './todos';
+
+export const planPanel: Panel = {
+  id: 'plan',
+  label: text.label,
+  icon: ListTodo,
+  order: 40,
+  load: () => import('./PlanPanel.svelte'),
+  badge: ({ conversation }) => todosOf(conversation.values['todos']).filter((todo) => todo.status !== 'completed').length,
+};

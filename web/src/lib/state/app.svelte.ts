@@ -1,0 +1,246 @@
+/** The state of the app: one object that every component reaches by `useApp()`. */
+import { getContext, setContext } from 'svelte';
+import { SvelteSet } from 'svelte/reactivity';
+import type { Api } from '$lib/protocol/api';
+import { newId } from '$lib/protocol/ids';
+import type { Fields } from '$lib/protocol/wire';
+import { Agents } from './agents.svelte';
+import { Branches } from './branches.svelte';
+import type { ClientTool } from './client-tools';
+import { Conversation } from './conversation.svelte';
+import { RequestQueue } from './request-queue.svelte';
+import { Drafts, NEW } from './drafts.svelte';
+import { Layout } from './layout.svelte';
+import { Route } from './route.svelte';
+import { Session } from './session.svelte';
+import { Tabs } from './tabs';
+import { Threads } from './threads.svelte';
+
+const KEY = Symbol('app');
+const REFRESH_MS = 20_000;
+
+/** What the state needs of the extensions. */
+export interface AppExtensions {
+  readonly clientTools: ReadonlyMap<string, ClientTool>;
+  /** Called once when the app starts. */
+  readonly starts: readonly ((app: AppState) => void | Promise<void>)[];
+}
+
+export class AppState {
+  readonly layout = new Layout();
+  readonly route = new Route();
+  readonly tabs = new Tabs();
+  readonly session: Session;
+  readonly threads: Threads;
+  readonly agents: Agents;
+  readonly requests: RequestQueue;
+  #conversation = $state.raw<Conversation>()!;
+  readonly drafts = new Drafts();
+  /** New conversations that have an address by now. */
+  readonly #settled = new SvelteSet<string>();
+  /** Extra input for the next message, by the feature that adds it. */
+  readonly inputs = new Map<string, () => Fields>();
+
+  constructor(
+    readonly api: Api,
+    private readonly extensions: AppExtensions,
+  ) {
+    this.session = new Session(api);
+    this.threads = new Threads(api);
+    this.agents = new Agents(api);
+    this.requests = new RequestQueue(this, extensions.clientTools);
+    this.#conversation = this.#make(newId());
+  }
+
+  readonly thread = $derived.by(() => this.threads.get(this.#conversation.id));
+  readonly branches = $derived.by(() => new Branches(this.#conversation, this.threads, () => this.#extra()));
+  /** The agent that answers here: the thread's own, or the one chosen for new threads. */
+  readonly agent = $derived.by(
+    () => this.thread?.agent ?? this.#conversation.view.graph ?? this.agents.chosen.name,
+  );
+
+  /** At work for the person, here or on the server. */
+  readonly isBusy = $derived.by(
+    () => this.#conversation.isBusy || (this.requests.automatic.length > 0 && this.requests.stuck?.isRetrying !== false),
+  );
+
+  get conversation(): Conversation {
+    return this.#conversation;
+  }
+
+  /** What the composer holds; features may put words there. */
+  get draft(): string {
+    return this.drafts.of(this.#draftKey);
+  }
+
+  set draft(words: string) {
+    this.drafts.keep(this.#draftKey, words);
+  }
+
+  get #draftKey(): string {
+    return this.#keyOf(this.#conversation);
+  }
+
+  #keyOf({ id, isNew }: Conversation): string {
+    return isNew && !this.#settled.has(id) ? NEW : id;
+  }
+
+  async start(): Promise<void> {
+    this.session.onsignin = () => this.#comeIn();
+    this.session.onrefused = () => this.#conversation.close();
+    this.api.onreached = () => void this.#conversation.reconnect();
+    this.show(this.route.threadId);
+    this.tabs.listen((notice) => {
+      if (notice.kind === 'threads') void this.threads.load();
+      else if (notice.kind === 'signed out') this.session.signOut();
+      else if (notice.threadId === this.#conversation.id) this.#conversation.markAnswered(notice.keys);
+    });
+    document.addEventListener('visibilitychange', () => {
+      this.#conversation.setVisible(!document.hidden);
+      if (!document.hidden) this.#refresh();
+    });
+    setInterval(() => document.hidden || this.#refresh(), REFRESH_MS);
+    addEventListener('online', () => this.#conversation.setVisible(true));
+    await Promise.all([...this.extensions.starts.map((start) => start(this)), this.load()]);
+  }
+
+  async load(): Promise<void> {
+    // Each says for itself what failed; a refused key brings the sign-in view.
+    await Promise.allSettled([this.session.look(), this.agents.load()]);
+    if (!this.session.isAsking) await this.threads.load();
+  }
+
+  signOut(): void {
+    this.tabs.tell({ kind: 'signed out' });
+    this.session.signOut();
+  }
+
+  /** Go on where the refused key left off. */
+  async #comeIn(): Promise<void> {
+    await this.load();
+    if (!this.session.isAsking) await this.#conversation.resume();
+  }
+
+  #refresh(): void {
+    if (!this.session.isAsking) void this.threads.load();
+  }
+
+  /** Show a thread, or a new conversation. */
+  show(id: string | null): void {
+    if (id !== null && id === this.#conversation.id) return;
+    this.#conversation.close();
+    this.#conversation = this.#make(id ?? newId());
+    if (id !== null) void this.threads.ensure(id);
+    void this.#conversation.open({ isNew: id === null });
+  }
+
+  #make(id: string): Conversation {
+    const conversation = new Conversation(id, this.api);
+    conversation.onpaused = () => {
+      if (conversation === this.#conversation) void this.requests.work();
+    };
+    return conversation;
+  }
+
+  open(id: string): void {
+    this.route.go(`/c/${id}`);
+    this.show(id);
+    this.layout.showChat();
+  }
+
+  begin(words?: string): void {
+    this.route.go('/');
+    this.show(null);
+    if (words !== undefined) this.draft = words;
+    this.layout.showChat();
+  }
+
+  /**
+   * Send a message, or answer the one question that words answer. Refused words are a draft again.
+   * An id from the address is sent to only when the server has shown its thread to this person: a
+   * message to any other begins a new conversation.
+   */
+  async send(words: string): Promise<boolean> {
+    if (!(await this.#isReady())) return false;
+    const question = this.requests.inWords;
+    const conversation = this.#conversation;
+    if (this.draft.trim() === words) this.draft = '';
+    const isSent = question ? await this.requests.answerInWords(question, words) : await this.#message(words);
+    if (!isSent) this.#giveBack(conversation, words);
+    return isSent;
+  }
+
+  /** Stop what runs or waits; words that were not begun with are a draft again. */
+  async stop(run?: string): Promise<void> {
+    const conversation = this.#conversation;
+    const words = run === undefined ? await conversation.stop() : await conversation.cancel(run);
+    if (words !== null) this.#giveBack(conversation, words);
+  }
+
+  /** Words that were not taken, before what was written since. */
+  #giveBack(conversation: Conversation, words: string): void {
+    const key = this.#keyOf(conversation);
+    const draft = this.drafts.of(key);
+    this.drafts.keep(key, draft ? `${words}\n\n${draft}` : words);
+  }
+
+  async #isReady(): Promise<boolean> {
+    const conversation = this.#conversation;
+    if (!conversation.isNew && !conversation.isKnown && !conversation.isMissing) await conversation.open();
+    if (conversation !== this.#conversation) return false;
+    if (conversation.isMissing) {
+      this.draft = '';
+      this.begin();
+    }
+    return this.#conversation.isNew || this.#conversation.isKnown;
+  }
+
+  async #message(words: string): Promise<boolean> {
+    const conversation = this.#conversation;
+    const agent = this.agent;
+    const extra = this.#extra();
+    const retry = () => void this.send(this.draft.trim() || words);
+    // A budget may have been set for it before its first words.
+    const isUnnamed = this.thread !== undefined && !this.thread.metadata['title'];
+    const isFirst = conversation.isNew || isUnnamed;
+    if (isFirst) {
+      // The run makes the thread too; its title may come a moment later.
+      await this.threads.create(conversation.id, words, agent).then(
+        () => this.#settleIn(conversation),
+        () => undefined,
+      );
+    }
+    const isSent = await conversation.send(agent, words, extra, retry);
+    if (isSent && isFirst) this.#settleIn(conversation);
+    return isSent;
+  }
+
+  /** A new conversation is on the server: it has an address, and its draft goes along. */
+  #settleIn(conversation: Conversation): void {
+    this.tabs.tell({ kind: 'threads' });
+    if (!this.#settled.has(conversation.id) && this.drafts.of(NEW)) {
+      this.drafts.keep(conversation.id, this.drafts.of(NEW));
+      this.drafts.keep(NEW, '');
+    }
+    this.#settled.add(conversation.id);
+    if (conversation === this.#conversation) this.route.go(`/c/${conversation.id}`, { replaces: true });
+  }
+
+  #extra(): Fields {
+    return Object.assign({}, ...[...this.inputs.values()].map((make) => make())) as Fields;
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.threads.remove(id);
+    this.tabs.tell({ kind: 'threads' });
+    if (id === this.#conversation.id) this.begin();
+  }
+}
+
+export function provideApp(app: AppState): AppState {
+  return setContext(KEY, app);
+}
+
+export function useApp(): AppState {
+  return getContext<AppState>(KEY);
+}

@@ -1,0 +1,73 @@
+// The composer answers the one open question; beside several it sets them aside only when that is meant.
+import { accessible, ask, assert, DESKTOP, open, PHONE, rest, says, story, told } from './kit.mjs';
+
+const picture = async (page, name) => {
+  if (!told.pictures) return;
+  for (const [form, size] of [['phone', PHONE], ['desktop', DESKTOP]]) {
+    await page.setViewportSize(size);
+    await page.screenshot({ path: `${told.pictures}/${name}-${form}.png` });
+  }
+};
+
+await story(
+  async ({ page }) => {
+    await open(page);
+    const composer = page.locator('#composer');
+    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    await ask(page, 'Tell me about the city');
+    await dock.getByText('Which city do you mean?').waitFor();
+    // The cursor is in the card; the composer is the same answer.
+    await page.waitForFunction(() => document.activeElement?.closest('.request'));
+    assert.equal(await composer.getAttribute('placeholder'), 'Write your answer');
+    await picture(page, 'question');
+    await composer.fill('Ghent, in Belgium');
+    await page.keyboard.press('Enter');
+    await says(page, 'Ghent has three towers.');
+    await rest(page);
+    const asked = page.locator('.asked');
+    await asked.getByText('Which city do you mean?').waitFor();
+    await asked.locator('.bubble').getByText('Ghent, in Belgium').waitFor();
+    await accessible(page, 'an answered question');
+    await picture(page, 'answered');
+    // What was said is there after a reload, too.
+    await page.reload();
+    await says(page, 'Ghent has three towers.');
+    await page.locator('.asked .bubble').getByText('Ghent, in Belgium').waitFor();
+    // Two approvals: a message beside them has to be meant.
+    await ask(page, 'Write two files');
+    await dock.getByText('2 requests wait for you').waitFor();
+    assert.equal(await composer.getAttribute('placeholder'), 'Answer above, or write to set these aside');
+    await composer.fill('Forget it');
+    await composer.press('Enter');
+    const confirm = page.getByRole('alertdialog');
+    await confirm.getByText('Sending this sets aside 2 open requests.').waitFor();
+    await accessible(page, 'setting requests aside');
+    await picture(page, 'aside');
+    await confirm.getByRole('button', { name: 'Cancel' }).click();
+    assert.equal(await composer.inputValue(), 'Forget it');
+    await dock.getByText('2 requests wait for you').waitFor();
+    await composer.press('Enter');
+    await confirm.getByRole('button', { name: 'Set aside and send' }).click();
+    await says(page, 'As you like.');
+    await rest(page);
+    const rows = page.locator('.call', { hasText: 'Edit file' });
+    assert.equal(await rows.getByText('set aside').count(), 2);
+    assert.equal(await page.locator('main').getByText('failed', { exact: true }).count(), 0);
+    await picture(page, 'set-aside');
+    await page.reload();
+    await says(page, 'As you like.');
+    assert.equal(await page.locator('.call', { hasText: 'Edit file' }).getByText('set aside').count(), 2);
+    // A file that is dropped anywhere on the chat is a document; who cannot read it is told.
+    const data = await page.evaluateHandle(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(['The reef is old.'], 'reef.md', { type: 'text/markdown' }));
+      return transfer;
+    });
+    await page.locator('main .area').dispatchEvent('dragover', { dataTransfer: data });
+    await page.locator('main .area').dispatchEvent('drop', { dataTransfer: data });
+    await page.getByText('Added 1 file to your documents.').waitFor();
+    await page.getByText('Assistant cannot read documents. Tutor can.').waitFor();
+    await page.getByRole('tabpanel').getByRole('button', { name: 'reef.md' }).first().waitFor();
+    await picture(page, 'dropped');
+  },
+);
