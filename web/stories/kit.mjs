@@ -13,6 +13,17 @@ export const mint = process.env.STORY_MINT;
 export const DESKTOP = { width: 1360, height: 860 };
 export const PHONE = { width: 390, height: 844 };
 
+/** Less than the test waits, so that a story that hangs still shows its page. */
+const SECONDS = Number(process.env.STORY_SECONDS ?? 300);
+
+async function within(seconds, work) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the story was not finished after ${seconds} seconds`)), seconds * 1000);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
 /** Tell one story. Whatever leaves the origin, and every error of the page, fails it. */
 export async function story(tell, options = {}) {
   const browser = await chromium.connect(process.env.STORY_BROWSER);
@@ -32,7 +43,7 @@ export async function story(tell, options = {}) {
   });
   try {
     const page = await context.newPage();
-    const figures = await tell({ page, context, browser });
+    const figures = await within(SECONDS, tell({ page, context, browser }));
     assert.deepEqual(wrong, []);
     console.log(JSON.stringify(figures ?? {}));
   } catch (error) {
@@ -124,7 +135,11 @@ export async function eventually(look, seconds = 15) {
 export async function colours(page, theme) {
   await page.emulateMedia({ colorScheme: theme });
   await page.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, theme);
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await page.evaluate(() => {
+    const drawn = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const late = new Promise((done) => setTimeout(done, 1000)); // a browser under load can stop drawing frames
+    return Promise.race([drawn, late]).then(() => {});
+  });
 }
 
 /** No violation of any rule of axe. In the dark only the colours are others than by day. */
@@ -133,7 +148,8 @@ export async function accessible(page, where) {
   // In the middle of a transition a colour is neither the old one nor the new one.
   await page.evaluate(() => {
     const ends = document.getAnimations().filter((one) => one.effect?.getTiming().iterations !== Infinity);
-    return Promise.allSettled(ends.map((one) => one.finished)).then(() => {});
+    const late = new Promise((done) => setTimeout(done, 2000)); // a paused animation never finishes
+    return Promise.race([Promise.allSettled(ends.map((one) => one.finished)), late]).then(() => {});
   });
   const { violations } = await page.evaluate(() => {
     const isDark = document.documentElement.dataset.theme === 'dark';

@@ -152,11 +152,20 @@ def rigged(
             )
 
 
+SECONDS_TO_REPORT = 15
+"""How long a story that hangs has to print its page before it is killed."""
+
+
 def tell(rig: Rig, name: str, *arguments: str, seconds: float) -> str:
     """Run a story; what it printed."""
+    given = {
+        "STORY_URL": rig.url,
+        "STORY_BROWSER": rig.browser,
+        "STORY_SECONDS": str(seconds - SECONDS_TO_REPORT),
+    }
     done = subprocess.run(
         ["node", str(WEB / "stories" / f"{name}.mjs"), *arguments],
-        env={**os.environ, "STORY_URL": rig.url, "STORY_BROWSER": rig.browser, **rig.told},
+        env={**os.environ, **given, **rig.told},
         capture_output=True,
         text=True,
         timeout=seconds,
