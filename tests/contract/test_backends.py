@@ -13,10 +13,10 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 
+from bathysphere.backends.conditional import Expectation
 from bathysphere.backends.object_store import (
     BucketConfig,
     ObjectStoreBackend,
-    expecting,
     open_bucket,
 )
 from bathysphere.backends.scratch import ScratchBackend
@@ -49,8 +49,7 @@ class ObjectStoreContract(SharedBackendContract):
                 backend._objects.put(f"{self.root.prefix}/reports/{name}", b"kept")
             error = backend.delete("/reports").error  # which of the two?
             assert "file_and_folder" in error
-        with expecting("/reports", token):
-            assert backend.delete("/reports").error is None
+        assert backend.delete("/reports", expect=Expectation(token)).error is None
         assert backend.seen("/reports") is None
         left = [m["path"] for m in backend.glob("**/*").matches]
         expected = [] if self.config.kind == "local" else ["/reports/deep/q2.md", "/reports/q1.md"]
@@ -68,14 +67,13 @@ class ObjectStoreContract(SharedBackendContract):
         ):
             change()
             before = {m["path"] for m in backend.glob("**/*").matches}
-            with expecting("/reports", "folder", files=shown) as expected:
-                assert "changed since" in backend.delete("/reports").error
-            assert expected.was_refused
+            expect = Expectation("folder", shown)
+            assert "changed since" in backend.delete("/reports", expect=expect).error
+            assert expect.was_refused
             assert {m["path"] for m in backend.glob("**/*").matches} == before
         shown = {path: meta.version.token for path, meta in backend.seen_below("/reports").items()}
         backend.delete("/reports/deep/q2.md")  # as if it had stopped half way
-        with expecting("/reports", "folder", files=shown):
-            assert backend.delete("/reports").error is None
+        assert backend.delete("/reports", expect=Expectation("folder", shown)).error is None
         assert [m["path"] for m in backend.glob("**/*").matches] == ["/reports2/q3.md"]
 
 

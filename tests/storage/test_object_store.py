@@ -9,12 +9,11 @@ import obstore
 import psutil
 import pytest
 
+from bathysphere.backends.conditional import ABSENT, Expectation
 from bathysphere.backends.object_store import (
-    ABSENT,
     BucketConfig,
     ObjectStoreBackend,
     SearchLimits,
-    expecting,
     open_bucket,
 )
 from bathysphere.tenancy.errors import NoTenant
@@ -286,26 +285,23 @@ def test_the_index_never_hides_a_match(gcs_server):
 
 
 def test_a_change_bound_to_a_version_happens_on_that_version_only(memory):
-    with expecting("/a", ABSENT):
-        assert memory.write("/a", "one").error is None
-    with expecting("/a", ABSENT) as expected:
-        assert "changed since" in memory.write("/a", "two").error
-        assert expected.was_refused
+    assert memory.write("/a", "one", expect=Expectation(ABSENT)).error is None
+    refused = Expectation(ABSENT)
+    assert "changed since" in memory.write("/a", "two", expect=refused).error
+    assert refused.was_refused
     token, data = memory.seen("/a")
     assert data == b"one"
-    with expecting("/a", token):
-        assert memory.edit("a", "one", "two").error is None
-    for call in (
-        lambda: memory.write("/a", "three"),
-        lambda: memory.edit("/a", "two", "three"),
-        lambda: memory.delete("/a"),
+    assert memory.edit("a", "one", "two", expect=Expectation(token)).error is None
+    for change in (
+        lambda expect: memory.write("/a", "three", expect=expect),
+        lambda expect: memory.edit("/a", "two", "three", expect=expect),
+        lambda expect: memory.delete("/a", expect=expect),
     ):
-        with expecting("/a", token) as expected:
-            assert "changed since" in call().error
-            assert expected.was_refused
+        refused = Expectation(token)
+        assert "changed since" in change(refused).error
+        assert refused.was_refused
     assert memory.seen("/a")[1] == b"two"
-    with expecting("/other", token):
-        assert memory.write("/a", "free").error is None  # said of another file
+    assert memory.write("/a", "free").error is None  # without a condition
 
 
 def test_a_bound_write_cannot_slip_in_between(gcs_server, gcs):
@@ -320,9 +316,9 @@ def test_a_bound_write_cannot_slip_in_between(gcs_server, gcs):
         return inner(*args, **kwargs)
 
     gcs._objects.put = put_late
-    with expecting("/a", token) as expected:
-        assert "changed since" in gcs.write("/a", "mine").error
-        assert expected.was_refused
+    expect = Expectation(token)
+    assert "changed since" in gcs.write("/a", "mine", expect=expect).error
+    assert expect.was_refused
     assert gcs.seen("/a")[1] == b"theirs"
 
 

@@ -33,6 +33,7 @@ from deepagents.backends.protocol import (
 )
 from langgraph.errors import GraphBubbleUp
 
+from bathysphere.backends.conditional import ABSENT, Expectation, VersionedBackend
 from bathysphere.backends.object_store.windows import window_of
 from bathysphere.core.live import RecentRuns
 from bathysphere.core.text_edits import match_line_ends
@@ -110,7 +111,7 @@ def tombstones(files: Mapping[str, StoredFile] | None) -> list[str]:
     return [path for path, stored in (files or {}).items() if stored.get("deleted")]
 
 
-class ScratchBackend(StateBackend):
+class ScratchBackend(StateBackend, VersionedBackend):
     """Files in graph state, with revisions; usable only inside a run, as `StateBackend` is."""
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
@@ -125,7 +126,14 @@ class ScratchBackend(StateBackend):
             return super().read(path, offset, limit)
         return _window(stored, path, max(int(offset), 0), int(limit))
 
-    def write(self, file_path: str, content: str) -> WriteResult:
+    def seen(self, file_path: str) -> tuple[str, bytes] | None:
+        """Return a file's version token and content, or None if it does not exist."""
+        [found] = self.download_files([file_path])
+        return None if found.content is None else (_token(found.content), found.content)
+
+    def write(
+        self, file_path: str, content: str, *, expect: Expectation | None = None
+    ) -> WriteResult:
         """Write a file, or overwrite it."""
         try:
             path = canonical(file_path)
@@ -133,6 +141,8 @@ class ScratchBackend(StateBackend):
         except (InvalidPath, UnicodeEncodeError) as error:
             return WriteResult(error=f"Error: {error}")
         with self._newest():
+            if stale := self._refusal(path, expect):
+                return WriteResult(error=stale)
             conflict = _conflict(self._read_files(), path)
             return WriteResult(error=conflict.text) if conflict else super().write(path, content)
 
@@ -142,6 +152,8 @@ class ScratchBackend(StateBackend):
         old_string: str,
         new_string: str,
         replace_all: bool = False,
+        *,
+        expect: Expectation | None = None,
     ) -> EditResult:
         """Replace text in the newest version of a file, keeping its line ends."""
         try:
@@ -150,21 +162,33 @@ class ScratchBackend(StateBackend):
         except (InvalidPath, UnicodeEncodeError) as error:
             return EditResult(error=f"Error: {error}")
         with self._newest():
+            if stale := self._refusal(path, expect):
+                return EditResult(error=stale)
             text = str(self._read_files().get(path, {}).get("content"))
             old, new = match_line_ends(text, old_string, new_string)
             return super().edit(path, old, new, replace_all)
 
-    def delete(self, file_path: str) -> DeleteResult:
+    def delete(self, file_path: str, *, expect: Expectation | None = None) -> DeleteResult:
         """Delete a file, or a folder with all that is in it; never the root."""
         try:
             path = canonical(file_path.removesuffix("/"))
         except InvalidPath as error:
             return DeleteResult(error=f"Error: {error}")
         with self._newest():
+            if stale := self._refusal(path, expect):
+                return DeleteResult(error=stale)
             files = self._read_files()
             if path in files and _is_folder(files, path):
                 return DeleteResult(error=f"Error: '{path}' is a file and a folder")
             return super().delete(path)
+
+    def _refusal(self, path: str, expect: Expectation | None) -> str | None:
+        """Why a change is refused: the file is not at the expected version."""
+        if expect is None:
+            return None
+        found = self.seen(path)
+        is_expected = (found[0] if found else ABSENT) == expect.token
+        return None if is_expected else expect.refuse(path)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Store several files at once."""
@@ -253,6 +277,10 @@ def _code(path: str) -> FileOperationError | None:
     except InvalidPath:
         return "invalid_path"
     return None
+
+
+def _token(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _is_text(path: str, stored: StoredFile) -> bool:

@@ -2,7 +2,7 @@
 
 A change to a file waits for the person, who sees the diff. The interrupt carries the version under
 `bound`; the engine copies it into the answer, whatever the client sent. The change is applied to
-that version or not at all; if the file changed meanwhile, the person is approved again with the new
+that version or not at all; if the file changed meanwhile, the person is asked again with the new
 diff. Deleting a folder lists the files to be deleted, and deletes exactly those. Each change is
 recorded with its approver.
 
@@ -12,18 +12,23 @@ file), reject with a reason.
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
-from deepagents.backends.protocol import BackendProtocol
+from deepagents.middleware.filesystem import FilesystemMiddleware, FilesystemPermission
 from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langgraph.config import get_config
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Discriminator, Field
 
+from bathysphere.backends.conditional import (
+    ABSENT,
+    ConditionalBackend,
+    Expectation,
+    VersionedBackend,
+)
 from bathysphere.backends.object_store.backend import ObjectStoreBackend
 from bathysphere.backends.object_store.changes import (
     MAX_DIFFERENCE,
@@ -34,11 +39,10 @@ from bathysphere.backends.object_store.changes import (
     Difference,
     difference,
 )
-from bathysphere.backends.object_store.expecting import ABSENT, Expectation, expecting
 from bathysphere.backends.object_store.folders import describe_files, token_of
 from bathysphere.backends.object_store.objects import Meta
 from bathysphere.backends.object_store.rendering import replace_text
-from bathysphere.core.errors import BathysphereError
+from bathysphere.core.errors import BathysphereError, ConfigError
 from bathysphere.core.run_context import context_of
 from bathysphere.tenancy.paths import canonical
 from bathysphere.upstream import CONFIG_KEY_SCRATCHPAD
@@ -126,10 +130,22 @@ class _Seen:
 class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
     """Asks before a file is changed, and applies exactly the change that was shown."""
 
-    def __init__(self, files: BackendProtocol, *, free: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        files: VersionedBackend,
+        *,
+        free: tuple[str, ...] = (),
+        permissions: Sequence[FilesystemPermission] = (),
+    ) -> None:
         super().__init__()
+        if not isinstance(files, VersionedBackend):
+            raise ConfigError(
+                f"File approvals need a backend with versions: {type(files).__name__}",
+                hint="use ObjectStoreBackend or ScratchBackend",
+            )
         self._files = files
         self._free = free
+        self._permissions = list(permissions)
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]
@@ -143,9 +159,9 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
                 return approved
             if approved.is_applied:
                 return approved.applied_message()
-            with approved.expecting() as expected:
-                result = handler(approved.request)
-            if not expected.was_refused:
+            expect = approved.expectation()
+            result = handler(self._bind(approved, expect))
+            if not expect.was_refused:
                 return approved.with_edit_notice(result)
         return _message(request, KEEPS_CHANGING.format(path=_path(request)))
 
@@ -166,13 +182,21 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
                 return approved.applied_message()
             if log is not None:
                 await self._begin(log, approved, request)
-            with approved.expecting() as expected:
-                result = await handler(approved.request)
+            expect = approved.expectation()
+            result = await handler(self._bind(approved, expect))
             if log is not None:
-                await self._record(log, approved, was_refused=expected.was_refused)
-            if not expected.was_refused:
+                await self._record(log, approved, was_refused=expect.was_refused)
+            if not expect.was_refused:
                 return approved.with_edit_notice(result)
         return _message(request, KEEPS_CHANGING.format(path=_path(request)))
+
+    def _bind(self, approved: "_Approved", expect: Expectation) -> ToolCallRequest:
+        """Let the approved call run on the expected version only."""
+        files = ConditionalBackend(self._files, expect)
+        layer = FilesystemMiddleware(backend=files, permissions=self._permissions or None)
+        name = approved.request.tool_call["name"]
+        tool = next(tool for tool in layer.tools if tool.name == name)
+        return approved.request.override(tool=tool)
 
     async def _begin(self, log: ChangeLog, approved: "_Approved", request: ToolCallRequest) -> None:
         """Record the pending changes: one entry per file."""
@@ -255,12 +279,8 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         return _Seen(token_of(below), None, below) if below else seen
 
     def _seen(self, path: str) -> _Seen:
-        look = getattr(self._files, "seen", None)
-        if look is not None:
-            found = look(path)
-            return _Seen(found[0], found[1]) if found else _Seen(ABSENT, None)
-        [answer] = self._files.download_files([path])
-        return _Seen(_digest(answer.content), answer.content)
+        found = self._files.seen(path)
+        return _Seen(found[0], found[1]) if found else _Seen(ABSENT, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +309,9 @@ class _Approved:
     def applied_message(self) -> ToolMessage:
         return _message(self.request, APPLIED.format(path=self.path), status="success")
 
-    def expecting(self) -> AbstractContextManager[Expectation]:
-        """Expect the version, or the files of a folder, that the change is bound to."""
-        return expecting(self.path, self.bound.version, files=self.bound.files)
+    def expectation(self) -> Expectation:
+        """The version, or the files of a folder, that the change is bound to."""
+        return Expectation(self.bound.version, self.bound.files)
 
     def entry(self, path: str) -> str:
         """The key of a file's entry in the change log."""

@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 
 from bathysphere.core.errors import UpstreamError
 
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 

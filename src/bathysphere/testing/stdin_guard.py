@@ -14,7 +14,8 @@ import time
 from urllib.parse import urlsplit
 
 _START_SECONDS = 60.0
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 2.0
+"""Less than the parent waits: a guard that is killed first leaves its server running."""
 _PORTS = range(20_000, 22_700)
 """Below the kernel's ephemeral ports, even with 10,000 added, as SeaweedFS does."""
 

@@ -15,6 +15,7 @@ from langchain.agents.middleware.types import AgentMiddleware
 
 from bathysphere.agents.workspace.subagents import subagents
 from bathysphere.agents.workspace.subagents.dependencies import Dependencies
+from bathysphere.backends.conditional import VersionedBackend
 from bathysphere.backends.object_store.backend import ObjectStoreBackend
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.core.usage import Limits
@@ -43,7 +44,7 @@ class WorkspaceConfig:
 def spec(
     *,
     models: Models,
-    backend: BackendProtocol | None = None,
+    backend: VersionedBackend | None = None,
     reliability: Layers = (),
     config: WorkspaceConfig | None = None,
 ) -> AgentSpec:
@@ -83,13 +84,13 @@ def spec(
     )
 
 
-def _guards(team_files: BackendProtocol) -> Layers:
+def _guards(team_files: VersionedBackend) -> Layers:
     """Layers that confine an agent to its workspace; none for scratch files."""
     root = team_files.root if isinstance(team_files, ObjectStoreBackend) else None
     return (WorkspaceMiddleware(root),) if isinstance(root, RunRoot) else ()
 
 
-def _with_scratch(team_files: BackendProtocol) -> BackendProtocol:
+def _with_scratch(team_files: VersionedBackend) -> BackendProtocol:
     if isinstance(team_files, ScratchBackend):
         return team_files
     return CompositeBackend(team_files, {folder: ScratchBackend() for folder in SCRATCH})

@@ -2,15 +2,12 @@
 
 from bathysphere.backends.object_store.backend import ObjectStoreBackend
 from bathysphere.backends.object_store.config import BucketConfig
-from bathysphere.backends.object_store.expecting import ABSENT, expecting
 from bathysphere.backends.object_store.factory import open_bucket
 from bathysphere.backends.object_store.search import SearchLimits
 
 __all__ = [
-    "ABSENT",
     "BucketConfig",
     "ObjectStoreBackend",
     "SearchLimits",
-    "expecting",
     "open_bucket",
 ]

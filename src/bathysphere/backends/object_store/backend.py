@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from deepagents.backends.protocol import (
-    BackendProtocol,
     DeleteResult,
     EditResult,
     FileDownloadResponse,
@@ -29,13 +28,17 @@ from deepagents.backends.utils import (
     compile_grep_include_glob,
 )
 
-from bathysphere.backends.object_store.expecting import ABSENT, expectation_at
-from bathysphere.backends.object_store.folders import files_below, keys_to_delete, refuse_conflict
+from bathysphere.backends.conditional import ABSENT, Expectation, VersionedBackend
+from bathysphere.backends.object_store.folders import (
+    files_below,
+    keys_to_delete,
+    literal_folders,
+    refuse_conflict,
+)
 from bathysphere.backends.object_store.index import FOLDER
 from bathysphere.backends.object_store.objects import (
     Changed,
     Expect,
-    Listing,
     Meta,
     StoredObjects,
     Version,
@@ -51,19 +54,17 @@ from bathysphere.backends.object_store.rendering import (
 from bathysphere.backends.object_store.search import Candidate, Search, SearchLimits
 from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import BathysphereError
-from bathysphere.tenancy.paths import is_sound
 from bathysphere.tenancy.quota import Quota, StoredMeter, Usage
 from bathysphere.tenancy.root import Root
 
 RootOf = Callable[[], Root]
 QuotaOf = Callable[[str], Quota]
 
-STALE = "Error: '{path}' changed since it was read. Nothing was written; read it again."
 BUSY = "Error: '{path}' is being changed by others all the time. Nothing was written; try later."
 _LARGEST_EDIT = 8
 
 
-class ObjectStoreBackend(BackendProtocol):
+class ObjectStoreBackend(VersionedBackend):
     """One bucket for many workspaces. Every failure is a result that the model can read.
 
     Args:
@@ -178,15 +179,24 @@ class ObjectStoreBackend(BackendProtocol):
 
     # ── changing ──
 
-    def write(self, file_path: str, content: str) -> WriteResult:
+    def write(
+        self, file_path: str, content: str, *, expect: Expectation | None = None
+    ) -> WriteResult:
         """Write a whole file, or overwrite it."""
         try:
-            root, data = self._root_of(), content.encode()
-            self._store(root, file_path, data, self._expected(file_path, file_path))
+            data = content.encode()
         except UnicodeEncodeError:
             return WriteResult(error="Error: the content is not Unicode text")
+        return self.write_bytes(file_path, data, expect=expect)
+
+    def write_bytes(
+        self, file_path: str, data: bytes, *, expect: Expectation | None = None
+    ) -> WriteResult:
+        """Write a whole file from bytes."""
+        try:
+            self._store(self._root_of(), file_path, data, self._condition(file_path, expect))
         except Changed as error:
-            return WriteResult(error=self._refused_write(file_path, error))
+            return WriteResult(error=self._refused_write(file_path, error, expect))
         except BathysphereError as error:
             return WriteResult(error=said(error))
         return WriteResult(path=file_path)
@@ -195,7 +205,7 @@ class ObjectStoreBackend(BackendProtocol):
         key = root.key(path)
         if not isinstance(expect, Version):  # else the file is there
             refuse_conflict(self._objects, root, key)
-        quota = self._quota(root.tenant) if self._quota else Quota()
+        quota = self._quota_of(root)
         more = Usage()
         if quota.bytes is not None or quota.objects is not None:
             there = self._objects.head(key)
@@ -203,54 +213,67 @@ class ObjectStoreBackend(BackendProtocol):
         with self._meter.storing(root.tenant, quota, more):
             self._objects.put(key, data, expect=expect)
 
-    def _expected(self, path: str, shown: str) -> Expect:
-        expectation = expectation_at(path)
-        if expectation is None:
+    def _quota_of(self, root: Root) -> Quota:
+        return self._quota(root.tenant) if self._quota else Quota()
+
+    def _condition(self, path: str, expect: Expectation | None) -> Expect:
+        if expect is None:
             return "absent" if self._write_mode == "create" else None
-        if expectation.token == ABSENT:
+        if expect.token == ABSENT:
             return "absent"
-        meta = self._objects.head(self._root_of().key(shown))
-        if meta is None or meta.version.token != expectation.token:
+        meta = self._objects.head(self._root_of().key(path))
+        if meta is None or meta.version.token != expect.token:
             raise Changed("the file is not at the version that was shown")
         return meta.version
 
-    def _refused_write(self, path: str, error: Changed) -> str:
-        if (expectation := expectation_at(path)) is not None:
-            expectation.was_refused = True
-            return STALE.format(path=path)
+    def _refused_write(self, path: str, error: Changed, expect: Expectation | None) -> str:
+        if expect is not None:
+            return expect.refuse(path)
         if self._write_mode == "create":
             return f"Error: '{path}' already exists"
         return said(error)
 
     def edit(
-        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+        *,
+        expect: Expectation | None = None,
     ) -> EditResult:
         """Replace text in the newest version, retrying compare-and-swap."""
         try:
             root = self._root_of()
             with self._turn(root.key(file_path)):
-                return self._edit(root, file_path, old_string, new_string, replace_all)
+                return self._edit(root, file_path, old_string, new_string, replace_all, expect)
         except UnicodeEncodeError:
             return EditResult(error="Error: the new text is not Unicode text")
         except BathysphereError as error:
             return EditResult(error=said(error))
 
-    def _edit(self, root: Root, path: str, old: str, new: str, replace_all: bool) -> EditResult:
+    def _edit(
+        self,
+        root: Root,
+        path: str,
+        old: str,
+        new: str,
+        replace_all: bool,
+        expect: Expectation | None,
+    ) -> EditResult:
         key, end, wait = root.key(path), self._clock.monotonic() + self._edit_seconds, 0.01
-        expectation = expectation_at(path)
         while True:
             got = self._objects.get(key, most=_LARGEST_EDIT * self._limits.max_file)
             if got is None:
                 return EditResult(error=f"Error: File '{path}' not found")
-            if expectation is not None and got.meta.version.token != expectation.token:
-                expectation.was_refused = True
-                return EditResult(error=STALE.format(path=path))
+            if expect is not None and got.meta.version.token != expect.token:
+                return EditResult(error=expect.refuse(path))
             replaced = replaced_in(path, got, old, new, replace_all)
             if isinstance(replaced, EditResult):
                 return replaced
             data, occurrences = replaced
             more = Usage(bytes=len(data) - got.meta.size)
-            quota = self._quota(root.tenant) if self._quota else Quota()
+            quota = self._quota_of(root)
             try:
                 with self._meter.storing(root.tenant, quota, more):
                     self._objects.put(key, data, expect=got.meta.version, writes=got.writes)
@@ -261,15 +284,13 @@ class ObjectStoreBackend(BackendProtocol):
                 time.sleep(random.uniform(0, wait))  # noqa: S311  # jitter
                 wait = min(wait * 2, 2.0)
 
-    def delete(self, file_path: str) -> DeleteResult:
+    def delete(self, file_path: str, *, expect: Expectation | None = None) -> DeleteResult:
         """Delete a file, or a folder with its contents; with an expectation, exactly that."""
         try:
             root, path = self._root_of(), file_path.removesuffix("/")
-            expectation = expectation_at(path)
-            keys = keys_to_delete(self._objects, root, root.key(path), expectation)
-            if keys is None and expectation is not None:
-                expectation.was_refused = True
-                return DeleteResult(error=STALE.format(path=file_path))
+            keys = keys_to_delete(self._objects, root, root.key(path), expect)
+            if keys is None and expect is not None:
+                return DeleteResult(error=expect.refuse(file_path))
             if not keys:
                 return DeleteResult(error=f"Error: File '{file_path}' not found")
             self._objects.delete(keys)
@@ -333,16 +354,6 @@ class ObjectStoreBackend(BackendProtocol):
         root = self._root_of()
         refuse_conflict(self._objects, root, root.key(file_path))
 
-    def restore(self, file_path: str, data: bytes) -> WriteResult:
-        """Restore a file's bytes if it is at the expected version."""
-        try:
-            self._store(self._root_of(), file_path, data, self._expected(file_path, file_path))
-        except Changed as error:
-            return WriteResult(error=self._refused_write(file_path, error))
-        except BathysphereError as error:
-            return WriteResult(error=said(error))
-        return WriteResult(path=file_path)
-
     def strange_keys(self) -> list[str]:
         """Keys under the root that no path leads to: put there by others, for a sweep.
 
@@ -362,7 +373,7 @@ class ObjectStoreBackend(BackendProtocol):
         root = self._root_of()
         start = path or "/"
         folder = root.folder_key(start)
-        listing = self._under(folder, pattern if matches else None)
+        listing = self._objects.listing("/".join([folder, *literal_folders(pattern)]))
         base = len(folder) + 1
         found = []
         for meta in listing.metas:
@@ -375,15 +386,6 @@ class ObjectStoreBackend(BackendProtocol):
             if one and (matches is None or matches(name)) and (shown := root.path(folder)):
                 found = [Candidate(shown, one)]
         return found, root
-
-    def _under(self, folder: str, pattern: str | None) -> Listing:
-        """List a folder, or only what the literal head of a pattern leads to."""
-        head = []
-        for segment in (pattern or "").lstrip("/").split("/")[:-1]:
-            if any(c in segment for c in "*?[]{}!") or not is_sound(segment):
-                break
-            head.append(segment)
-        return self._objects.listing("/".join([folder, *head]))
 
     def _turn(self, key: str) -> threading.Lock:
         """Serialize writers of one process, so that they do not race at the store."""

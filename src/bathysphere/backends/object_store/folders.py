@@ -7,9 +7,10 @@ a deletion never takes more than was asked for: one key, or the files that a per
 import hashlib
 from collections.abc import Mapping
 
-from bathysphere.backends.object_store.expecting import Expectation
+from bathysphere.backends.conditional import Expectation
 from bathysphere.backends.object_store.objects import Meta, StoredObjects
 from bathysphere.core.errors import CallerError
+from bathysphere.tenancy.paths import is_sound
 from bathysphere.tenancy.root import Root
 
 
@@ -60,6 +61,16 @@ def files_below(objects: StoredObjects, root: Root, key: str) -> dict[str, Meta]
     """The files of a folder by their paths, those that a path leads to."""
     inside = (meta for meta in objects.listing(key).metas if meta.key.startswith(f"{key}/"))
     return {path: meta for meta in inside if (path := root.path(meta.key)) is not None}
+
+
+def literal_folders(pattern: str | None) -> list[str]:
+    """The folders that every match of a glob is in."""
+    folders = []
+    for segment in (pattern or "").lstrip("/").split("/")[:-1]:
+        if any(c in segment for c in "*?[]{}!") or not is_sound(segment):
+            break
+        folders.append(segment)
+    return folders
 
 
 def token_of(files: Mapping[str, Meta]) -> str:

@@ -3,11 +3,8 @@
 import asyncio
 from typing import Any
 
-from bathysphere.backends.object_store import (
-    ABSENT,
-    ObjectStoreBackend,
-    expecting,
-)
+from bathysphere.backends.conditional import ABSENT, Expectation
+from bathysphere.backends.object_store import ObjectStoreBackend
 from bathysphere.backends.object_store.changes import difference
 from bathysphere.core.errors import CallerError, UpstreamError
 from bathysphere.core.identity import Owner
@@ -35,9 +32,9 @@ async def undo(
     change = await changes.get(owner, workspace, change_id)
     now = await asyncio.to_thread(files.seen, change.path)
     _refuse_undo(change, now)
-    with expecting(change.path, change.after_version or ABSENT) as expected:
-        error = await asyncio.to_thread(_restore, files, change)
-    if expected.was_refused:
+    expect = Expectation(change.after_version or ABSENT)
+    error = await asyncio.to_thread(_restore, files, change, expect)
+    if expect.was_refused:
         raise _changed_since()
     if error is not None:
         raise UpstreamError(error)
@@ -82,7 +79,7 @@ def _changed_since() -> CannotUndo:
     return CannotUndo("The file has changed since", hint="undo the newer change first")
 
 
-def _restore(files: ObjectStoreBackend, change: RecordedChange) -> str | None:
+def _restore(files: ObjectStoreBackend, change: RecordedChange, expect: Expectation) -> str | None:
     if change.before is None:
-        return files.delete(change.path).error
-    return files.restore(change.path, change.before).error
+        return files.delete(change.path, expect=expect).error
+    return files.write_bytes(change.path, change.before, expect=expect).error

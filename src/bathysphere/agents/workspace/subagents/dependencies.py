@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from deepagents.backends.protocol import BackendProtocol
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
+
+from bathysphere.backends.conditional import VersionedBackend
 
 Layers = tuple[AgentMiddleware[Any, Any, Any], ...]
 
@@ -16,7 +17,7 @@ class Dependencies:
 
     model: BaseChatModel
     """The model of the role `subagent`; a specialist may use its own."""
-    files: BackendProtocol
+    files: VersionedBackend
     """The team's files, without the agent's scratch folders."""
     scratch: tuple[str, ...]
     """The agent's own folders: writing there needs no approval."""
