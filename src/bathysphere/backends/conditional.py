@@ -20,6 +20,8 @@ from deepagents.backends.protocol import (
     WriteResult,
 )
 
+from bathysphere.core.errors import ConfigError
+
 ABSENT = "absent"
 """The version token of a file that does not exist."""
 
@@ -70,6 +72,20 @@ class VersionedBackend(BackendProtocol):
     @abstractmethod
     def delete(self, file_path: str, *, expect: Expectation | None = None) -> DeleteResult:
         """Delete a file or folder, if it is at the expected version."""
+
+
+def require_versions(files: BackendProtocol) -> VersionedBackend:
+    """Return a backend whose changes can be conditional.
+
+    Raises:
+        ConfigError: The backend has no versions.
+    """
+    if isinstance(files, VersionedBackend):
+        return files
+    raise ConfigError(
+        f"File approvals need a backend with versions: {type(files).__name__}",
+        hint="use ObjectStoreBackend or ScratchBackend",
+    )
 
 
 class ConditionalBackend(BackendProtocol):

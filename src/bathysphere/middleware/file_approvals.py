@@ -14,20 +14,20 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, cast
+from typing import Any, cast
 
-from deepagents.middleware.filesystem import FilesystemMiddleware, FilesystemPermission
+from deepagents.middleware.filesystem import FilesystemPermission
 from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langgraph.config import get_config
 from langgraph.types import Command, interrupt
-from pydantic import BaseModel, ConfigDict, Discriminator, Field
 
 from bathysphere.backends.conditional import (
     ABSENT,
     ConditionalBackend,
     Expectation,
     VersionedBackend,
+    require_versions,
 )
 from bathysphere.backends.object_store.backend import ObjectStoreBackend
 from bathysphere.backends.object_store.changes import (
@@ -42,8 +42,10 @@ from bathysphere.backends.object_store.changes import (
 from bathysphere.backends.object_store.folders import describe_files, token_of
 from bathysphere.backends.object_store.objects import Meta
 from bathysphere.backends.object_store.rendering import replace_text
-from bathysphere.core.errors import BathysphereError, ConfigError
+from bathysphere.core.errors import BathysphereError
 from bathysphere.core.run_context import context_of
+from bathysphere.middleware.file_decisions import Approve, Bound, Decision, Edit, Reject
+from bathysphere.middleware.files import file_tool
 from bathysphere.tenancy.paths import canonical
 from bathysphere.upstream import CONFIG_KEY_SCRATCHPAD
 
@@ -70,51 +72,6 @@ MAX_FOLDER_FILES = 200
 ACTIONS: dict[str, Action] = {"write_file": "write", "edit_file": "edit", "delete": "delete"}
 
 
-class Bound(BaseModel):
-    """What was shown: the version of the file and the result of the change."""
-
-    model_config = ConfigDict(extra="forbid")
-    version: str
-    result: str
-    files: dict[str, str] | None = None
-    """For a folder: the files to delete, with their versions."""
-
-
-class _Decision(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    bound: Bound | None = None
-
-
-class Approve(_Decision):
-    """Approve the call."""
-
-    type: Literal["approve"]
-
-
-class EditedAction(BaseModel):
-    """The call as edited by the person."""
-
-    name: Literal["write_file", "edit_file", "delete"]
-    args: dict[str, Any]
-
-
-class Edit(_Decision):
-    """Replace the call; it must change the same file."""
-
-    type: Literal["edit"]
-    edited_action: EditedAction
-
-
-class Reject(_Decision):
-    """Reject the call."""
-
-    type: Literal["reject"]
-    message: str = Field(default="", max_length=20_000)
-
-
-Decision = Annotated[Approve | Edit | Reject, Discriminator("type")]
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
     version: str
@@ -138,12 +95,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         permissions: Sequence[FilesystemPermission] = (),
     ) -> None:
         super().__init__()
-        if not isinstance(files, VersionedBackend):
-            raise ConfigError(
-                f"File approvals need a backend with versions: {type(files).__name__}",
-                hint="use ObjectStoreBackend or ScratchBackend",
-            )
-        self._files = files
+        self._files = require_versions(files)
         self._free = free
         self._permissions = list(permissions)
 
@@ -192,10 +144,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _bind(self, approved: "_Approved", expect: Expectation) -> ToolCallRequest:
         """Let the approved call run on the expected version only."""
-        files = ConditionalBackend(self._files, expect)
-        layer = FilesystemMiddleware(backend=files, permissions=self._permissions or None)
-        name = approved.request.tool_call["name"]
-        tool = next(tool for tool in layer.tools if tool.name == name)
+        tool = file_tool(approved.name, ConditionalBackend(self._files, expect), self._permissions)
         return approved.request.override(tool=tool)
 
     async def _begin(self, log: ChangeLog, approved: "_Approved", request: ToolCallRequest) -> None:
@@ -295,6 +244,10 @@ class _Approved:
     edited: dict[str, Any] | None
 
     @property
+    def name(self) -> str:
+        return self.request.tool_call["name"]
+
+    @property
     def call(self) -> str:
         return str(self.request.tool_call["id"])
 
@@ -322,7 +275,7 @@ class _Approved:
         return Change(
             workspace=workspace,
             call=self.entry(path),
-            action=ACTIONS[self.request.tool_call["name"]],
+            action=ACTIONS[self.name],
             path=path,
             before_version=seen.version,
             before=data if data is None or len(data) <= MAX_KEPT_BYTES else None,
