@@ -7,7 +7,7 @@ tool is not copied (with its schema rebuilt) for every model call.
 Order: outermost, as in deepagents. State: `files`, `run_id`.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any, NotRequired
 
@@ -25,7 +25,6 @@ from langchain.agents.middleware.types import (
     ToolCallRequest,
 )
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool
 from langgraph.channels.delta import DeltaChannel
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command
@@ -113,14 +112,6 @@ class FilesMiddleware(FilesystemMiddleware):
         """Share the run's files while the tool runs."""
         with _shared_files(request):
             return await super().awrap_tool_call(request, handler)
-
-
-def file_tool(
-    name: str, backend: BackendProtocol, permissions: Sequence[FilesystemPermission]
-) -> BaseTool:
-    """Make one file tool over another backend."""
-    layer = FilesystemMiddleware(backend=backend, permissions=list(permissions) or None)
-    return next(tool for tool in layer.tools if tool.name == name)
 
 
 def _settle(state: Any) -> None:

@@ -16,7 +16,7 @@ from bathysphere.core.errors import NotAllowed
 from bathysphere.core.run_context import RunContext
 from bathysphere.harness.build import build
 from bathysphere.harness.describe import describe
-from bathysphere.middleware.file_approvals import MAX_FOLDER_FILES
+from bathysphere.middleware.file_approvals.middleware import MAX_FOLDER_FILES
 from bathysphere.middleware.workspace import RunRoot
 from bathysphere.models.resolve import Models
 from bathysphere.tenancy.directory import Directory, Tenant

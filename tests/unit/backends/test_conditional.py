@@ -6,7 +6,7 @@ from deepagents.backends import StateBackend
 from bathysphere.backends.conditional import ABSENT, ConditionalBackend, Expectation
 from bathysphere.backends.object_store import BucketConfig, ObjectStoreBackend, open_bucket
 from bathysphere.core.errors import ConfigError
-from bathysphere.middleware.file_approvals import FileApprovalsMiddleware
+from bathysphere.middleware.file_approvals.middleware import FileApprovalsMiddleware
 from bathysphere.tenancy.root import Root
 
 ROOT = Root(tenant="tenant", workspace="workspace")

@@ -4,7 +4,7 @@ from importlib.resources import files as resources
 
 from bathysphere.agents.workspace.subagents.dependencies import Dependencies
 from bathysphere.harness.spec import SubagentSpec
-from bathysphere.middleware.file_approvals import FileApprovalsMiddleware
+from bathysphere.middleware.file_approvals.middleware import FileApprovalsMiddleware
 
 DESCRIPTION = (
     "Works on the team's files: lists, reads, searches, writes, edits and deletes them. Give it "

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from deepagents.middleware.filesystem import FilesystemPermission
+from deepagents.middleware.filesystem import FilesystemMiddleware, FilesystemPermission
 from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langgraph.config import get_config
@@ -44,8 +44,7 @@ from bathysphere.backends.object_store.objects import Meta
 from bathysphere.backends.object_store.rendering import replace_text
 from bathysphere.core.errors import BathysphereError
 from bathysphere.core.run_context import context_of
-from bathysphere.middleware.file_decisions import Approve, Bound, Decision, Edit, Reject
-from bathysphere.middleware.files import file_tool
+from bathysphere.middleware.file_approvals.decisions import Approve, Bound, Decision, Edit, Reject
 from bathysphere.tenancy.paths import canonical
 from bathysphere.upstream import CONFIG_KEY_SCRATCHPAD
 
@@ -144,7 +143,9 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _bind(self, approved: "_Approved", expect: Expectation) -> ToolCallRequest:
         """Let the approved call run on the expected version only."""
-        tool = file_tool(approved.name, ConditionalBackend(self._files, expect), self._permissions)
+        files = ConditionalBackend(self._files, expect)
+        layer = FilesystemMiddleware(backend=files, permissions=self._permissions or None)
+        tool = next(tool for tool in layer.tools if tool.name == approved.name)
         return approved.request.override(tool=tool)
 
     async def _begin(self, log: ChangeLog, approved: "_Approved", request: ToolCallRequest) -> None:

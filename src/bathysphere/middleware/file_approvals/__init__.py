@@ -1,0 +1,1 @@
+"""Approval of file changes: a middleware and the decisions that a person can make."""
