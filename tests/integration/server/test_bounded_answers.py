@@ -73,12 +73,12 @@ async def client(services: Services) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def grown(services: Services, updates: int) -> UUID:
-    """A thread whose state grew by 20 kB with each update."""
+async def grown(services: Services, updates: int, text: str = TEXT) -> UUID:
+    """Create a thread whose state grows with each update, by default by 20 kB."""
     thread = uuid4()
     await services.threads.create(thread, owner=ADA, metadata={"graph_id": "g"})
     for _ in range(updates):
-        await services.states.update(thread, {"items": [TEXT]}, owner=ADA, as_node="node")
+        await services.states.update(thread, {"items": [text]}, owner=ADA, as_node="node")
     return thread
 
 
@@ -100,6 +100,13 @@ async def test_a_history_is_cut_at_its_size_and_can_be_read_to_its_end(services,
     assert answers > 2
     assert len(seen) == len(set(seen)) == 12
     assert seen == sorted(seen, reverse=True)
+
+
+async def test_a_history_of_small_states_is_cut_at_their_number(services, client):
+    thread = await grown(services, 12, text="short")
+    answer = await client.post(f"/threads/{thread}/history", json={"limit": 1000})
+    assert len(answer.json()) == 8
+    assert "x-pagination-next" in answer.headers
 
 
 async def test_a_short_history_is_whole_and_says_nothing_of_more(services, client):
