@@ -1,10 +1,10 @@
-"""`create_deep_agent` as people know it, through this harness.
+"""`create_deep_agent` with deepagents' signature, built on this harness.
 
-Takes the arguments of deepagents 0.7 and, where they do not collide, the older spelling
-(`tools, instructions, model`, subagents with `prompt` and `model_settings`). What comes out is an
-`AgentSpec` and goes through `harness.build`, so planning, limits over the tree, failures that stay
-local and approvals per call are there without asking. An edge: models that are named by a string,
-or not at all, are resolved with the settings of the environment.
+Accepts the arguments of deepagents 0.7 and, where they do not conflict, the legacy ones (`tools,
+instructions, model`, subagents with `prompt` and `model_settings`). They become an `AgentSpec` for
+`harness.build`, so planning, limits over the whole tree, isolated failures and approvals per call
+are included. A model given by name, or not at all, is resolved with the settings of the
+environment.
 """
 
 import functools
@@ -54,7 +54,7 @@ _OLDER_ORDER = (
 
 
 def _takes_older_order(create: Callable[..., Graph]) -> Callable[..., Graph]:
-    """Let a first argument that is a list mean the older order, which began with the tools."""
+    """Accept the legacy argument order, which starts with a list of tools."""
 
     @functools.wraps(create)
     def either(*args: Any, **keywords: Any) -> Graph:
@@ -93,31 +93,30 @@ def create_deep_agent(
     """Build an agent from deepagents' arguments.
 
     Args:
-        model: A chat model, `provider:name`, or nothing: then the settings choose, as for every
-            agent of this package.
-        tools: The agent's own tools, beside planning, files and `task`.
-        system_prompt: What the agent is told; the planning guidance is added.
+        model: A chat model or `provider:name`; by default, the model of the settings.
+        tools: The agent's own tools, in addition to planning, files and `task`.
+        system_prompt: The system prompt; guidance on planning is added.
         middleware: The agent's own layers, outermost first.
-        subagents: deepagents' `SubAgent` and `CompiledSubAgent` dicts, or the older ones.
-        skills: Where skills are, for the agent and its general-purpose subagent.
-        memory: Files whose text stands in the prompt.
-        permissions: Which paths may be read and written; the first rule that matches counts.
-        backend: Where the files are; in graph state if not given.
-        interrupt_on: Tools that wait for the person's word, in the whole tree, one by one.
-            Where the backend offers a shell, `execute` is one of them unless it is False here.
-        response_format: The schema of a structured answer.
-        state_schema: More fields of graph state, shared with the subagents.
-        context_schema: What `context` holds at run time.
-        checkpointer: Where threads are kept.
+        subagents: deepagents' `SubAgent` and `CompiledSubAgent` dicts, or legacy ones.
+        skills: Paths of skills, for the agent and its general-purpose subagent.
+        memory: Files whose text is included in the prompt.
+        permissions: The paths that may be read and written; the first matching rule applies.
+        backend: The storage of files; by default, graph state.
+        interrupt_on: Tools whose calls need approval, in the whole tree, each call by itself. If
+            the backend offers a shell, this includes `execute` unless it is False here.
+        response_format: The schema of structured output.
+        state_schema: Additional fields of graph state, shared with the subagents.
+        context_schema: The schema of `context`.
+        checkpointer: LangGraph's checkpointer.
         store: LangGraph's store.
         debug: LangGraph's debug output.
         name: The agent's name.
         cache: LangGraph's node cache.
-        instructions: The older name of `system_prompt`.
-        config_schema: The older name of `context_schema`.
+        instructions: The legacy name of `system_prompt`.
+        config_schema: The legacy name of `context_schema`.
 
     Raises:
-        CallerError: If an argument cannot be understood.
+        CallerError: If an argument is invalid.
         ConfigError: If a model cannot be built, or two tools have the same name.
     """
     _check_backend(backend)
@@ -139,7 +138,7 @@ def create_deep_agent(
         response_format=response_format,
         state_schema=_with_harness_state(state_schema),
         context_schema=context_schema or config_schema,
-        requires_writers=False,  # the caller's own fields are theirs to declare, or not
+        requires_writers=False,  # the caller need not declare writers of their own fields
     )
     return build(spec, checkpointer=checkpointer, store=store, cache=cache, debug=debug)
 
@@ -149,7 +148,7 @@ def create_deep_agent(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Parts:
-    """The models, and the layers of those that we resolved."""
+    """The models, and the middleware of those resolved by name."""
 
     main: BaseChatModel
     subagent: BaseChatModel | None = None
@@ -159,14 +158,14 @@ class _Parts:
 
     @classmethod
     def of(cls, model: object) -> "_Parts":
-        """Leave a model as it is; find a named one, or that of the settings."""
+        """Use a model as it is, or resolve its name or the settings' model."""
         if isinstance(model, BaseChatModel):
             return cls(main=model)
         if model is not None and not isinstance(model, str):
             kind = type(model).__name__
             raise CallerError(
-                f"model is a {kind}, which is neither a chat model nor a name",
-                hint="give a chat model or provider:name",
+                f"Invalid model: expected a chat model or a name, got {kind}",
+                hint="pass a chat model or provider:name",
             )
         settings = ModelSettings.from_environment()
         if model is None:
@@ -181,7 +180,7 @@ class _Parts:
         return cls(main=resolve(model, settings), settings=settings, layers=reliability(settings))
 
     def of_subagent(self, sub: Mapping[str, Any]) -> BaseChatModel | None:
-        """The model of a subagent: its own, by name or by the older `model_settings`."""
+        """Return a subagent's own model, from `model` or the legacy `model_settings`."""
         extra = dict(sub.get("model_settings") or {})
         model: str | BaseChatModel | None = sub.get("model") or extra.pop("model", None)
         if isinstance(model, str):
@@ -195,13 +194,12 @@ _TUNABLE = ("temperature", "max_tokens", "top_p")
 
 
 def _tuned(model: BaseChatModel, extra: Mapping[str, Any], name: str) -> BaseChatModel:
-    """A copy of a model with other sampling; anything else needs a model of the caller's own."""
+    """Copy a model with other sampling parameters; nothing else can be changed."""
     cannot = [key for key in extra if key not in _TUNABLE or key not in type(model).model_fields]
     if cannot:
         raise CallerError(
-            f"subagent '{name}': model_settings {', '.join(sorted(cannot))} cannot be applied",
-            hint=f"only model, {', '.join(_TUNABLE)}; else build the chat model and give it as "
-            "`model`",
+            f"Unsupported model_settings of subagent '{name}': {', '.join(sorted(cannot))}",
+            hint=f"use only model, {', '.join(_TUNABLE)}; otherwise pass a chat model as `model`",
         )
     return model.model_copy(update=dict(extra))
 
@@ -235,7 +233,7 @@ def _subagents(
     names = [sub.name for sub in given]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise CallerError(f"two subagents are called '{twice[0]}'", hint="rename one of them")
+        raise CallerError(f"Duplicate subagent name: '{twice[0]}'", hint="rename one of them")
     if GENERAL_PURPOSE.name in names:
         return given
     return (replace(GENERAL_PURPOSE, skills=tuple(skills), middleware=parts.layers), *given)
@@ -266,25 +264,25 @@ def _check_subagent(sub: Mapping[str, Any]) -> None:
     name = sub.get("name")
     if not name or not sub.get("description"):
         raise CallerError(
-            f"subagent {name or dict(sub)!r} needs a name and a description",
-            hint="the main agent chooses by them",
+            f"Subagent without a name or description: {name or dict(sub)!r}",
+            hint="set both; the main agent selects subagents by them",
         )
     if "graph_id" in sub:
         raise CallerError(
-            f"subagent '{name}' is a remote one (graph_id), which this harness does not run",
-            hint="give a CompiledSubAgent that calls it",
+            f"Remote subagents (graph_id) are not supported: '{name}'",
+            hint="pass a CompiledSubAgent that calls the remote graph",
         )
     known = _COMPILED_KEYS if "runnable" in sub else _KEYS
     unknown = sorted(set(sub) - known)
     if unknown:
         raise CallerError(
-            f"subagent '{name}' has unknown keys: {', '.join(unknown)}",
-            hint=f"known are {', '.join(sorted(known))}",
+            f"Unknown keys of subagent '{name}': {', '.join(unknown)}",
+            hint=f"supported keys: {', '.join(sorted(known))}",
         )
     if sub.get("mode", "isolated") != "isolated":
         raise CallerError(
-            f"subagent '{name}' has mode '{sub['mode']}'; only 'isolated' is supported",
-            hint="leave `mode` out and give the subagent what it needs in its task",
+            f"Unsupported mode of subagent '{name}': '{sub['mode']}'",
+            hint="omit `mode`; subagents are always isolated and get what they need in their task",
         )
 
 
@@ -294,7 +292,7 @@ def _check_subagent(sub: Mapping[str, Any]) -> None:
 def _prompt(system_prompt: str | SystemMessage | None, instructions: str | None) -> str:
     if system_prompt is not None and instructions is not None:
         raise CallerError(
-            "system_prompt and instructions were both given", hint="give system_prompt"
+            "Both system_prompt and instructions were passed", hint="use system_prompt only"
         )
     prompt = instructions if system_prompt is None else system_prompt
     return prompt.text if isinstance(prompt, SystemMessage) else prompt or ""
@@ -303,18 +301,18 @@ def _prompt(system_prompt: str | SystemMessage | None, instructions: str | None)
 def _check_backend(backend: object) -> None:
     if backend is not None and not isinstance(backend, BackendProtocol):
         raise CallerError(
-            f"backend is a {type(backend).__name__}, not a backend",
-            hint="give an instance; factories are gone since deepagents 0.7",
+            f"Invalid backend: {type(backend).__name__}",
+            hint="pass an instance; deepagents 0.7 removed backend factories",
         )
 
 
 def _without_planning(layers: Sequence[Layer]) -> tuple[Layer, ...]:
-    """Leave LangChain's todo list out: every agent of this harness plans already."""
+    """Remove LangChain's todo list: the harness has planning built in."""
     return tuple(layer for layer in layers if type(layer) is not TodoListMiddleware)
 
 
 def _with_harness_state(schema: type[Any] | None) -> type[HarnessState]:
-    """The caller's fields beside the harness's; `messages` is always the harness's."""
+    """Combine the caller's fields with the harness's; `messages` is always the harness's."""
     if schema is None:
         return HarnessState
     fields = get_type_hints(schema, include_extras=True)

@@ -1,4 +1,4 @@
-"""Private names of LangGraph, LangChain and deepagents: the list to read at an upgrade.
+"""Private names of LangGraph, LangChain and deepagents, to be checked at every upgrade.
 
 Every other module imports them from here; an architecture test forbids private imports elsewhere.
 Couplings that are not imports (the slots below, private methods that our subclasses override) are
@@ -11,10 +11,10 @@ from typing import Any
 # The reducer of deepagents' message channel; ours adds a shortcut for appending.
 from deepagents._messages_reducer import _messages_delta_reducer as merge_message_writes
 
-# Text or binary, decided as deepagents' own backends decide it.
+# Classifies a file as text or binary, like deepagents' own backends.
 from deepagents.backends.utils import _get_backend_read_file_type as file_type_of
 
-# A permission may say "ask"; this derives the approvals that such permissions mean.
+# Derives approvals from permissions whose mode is "ask".
 from deepagents.middleware._fs_interrupt import (
     _build_interrupt_on_from_permissions as approvals_from_permissions,
 )
@@ -22,22 +22,22 @@ from deepagents.middleware._fs_interrupt import (
 # Which providers' prompt caching layers exist depends on what is installed.
 from deepagents.middleware._prompt_caching import append_prompt_caching_middleware
 from langgraph._internal._constants import (
-    # Whether every step is written down before the next begins: a paid run must.
+    # Whether each step is saved before the next one starts; required for paid runs.
     CONFIG_KEY_DURABILITY,
-    # Reads a field of graph state where there is no state argument: in backends and meters.
+    # Reads graph state where it is not passed as an argument: in backends and meters.
     CONFIG_KEY_READ,
-    # Whether an interrupt has been answered already, before work is repeated for it.
+    # Tells whether an interrupt has been answered, before work is repeated for it.
     CONFIG_KEY_SCRATCHPAD,
-    # The channel of a step's open questions.
+    # The channel of a step's interrupts.
     INTERRUPT,
-    # The channel of what a step was asked to do, one entry per task.
+    # The channel of tasks sent to a step.
     TASKS,
 )
 
-# The types that a graph's state declares: all that a strict serializer constructs.
+# Collects the types that a graph's state declares, which a strict serializer may construct.
 from langgraph._internal._serde import collect_allowlist_from_schemas
 
-# How a delta channel's full copy appears among a checkpoint's values; it is stored as a blob.
+# The snapshot of a delta channel in a checkpoint's values; stored as a blob.
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
 from langgraph.types import Command
 
@@ -72,13 +72,13 @@ VACATED_SLOTS = (
     "SummarizationMiddleware",
     "PatchToolCallsMiddleware",
 )
-"""Their work is done by our core, or serves only deepagents' own remote subagents."""
+"""Removed: our core replaces them, or only deepagents' remote subagents need them."""
 PROMPT_CACHING_SUFFIX = "PromptCachingMiddleware"
-"""One slot per provider that is installed, between the agent's own layers and the last slot."""
+"""One slot per installed provider, between the agent's own layers and the last slot."""
 INNER_SLOT = "UnsupportedContentMiddleware"
 """Last in the stack: our fused inner layers."""
 
 
 def updates_of(command: Command[Any]) -> Sequence[tuple[str, Any]]:
-    """A command's updates as pairs of field and value, whatever form they were given in."""
+    """Return a command's updates as pairs of field and value."""
     return command._update_as_tuples()

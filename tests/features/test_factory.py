@@ -96,7 +96,7 @@ def test_without_a_model_and_without_settings_the_tour_answers(monkeypatch):
 
 
 def test_something_that_is_no_model_is_one_clear_sentence():
-    with pytest.raises(CallerError, match="neither a chat model nor a name"):
+    with pytest.raises(CallerError, match="expected a chat model or a name"):
         create_deep_agent(42)
 
 
@@ -230,9 +230,9 @@ def test_a_compiled_subagent_is_a_dict_with_a_runnable():
 @pytest.mark.parametrize(
     ("sub", "words"),
     [
-        ({"name": "helper"}, "needs a name and a description"),
-        ({"description": "Helps."}, "needs a name and a description"),
-        ({"name": "h", "description": "d", "promt": "x"}, "unknown keys: promt"),
+        ({"name": "helper"}, "without a name or description"),
+        ({"description": "Helps."}, "without a name or description"),
+        ({"name": "h", "description": "d", "promt": "x"}, "Unknown keys of subagent 'h': promt"),
         ({"name": "h", "description": "d", "graph_id": "x"}, "does not run"),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_subagent_that_cannot_be_built_is_refused_before_anything_runs(sub, wo
 
 def test_two_subagents_of_one_name_are_refused():
     sub = {"name": "helper", "description": "Helps."}
-    with pytest.raises(CallerError, match="two subagents are called 'helper'"):
+    with pytest.raises(CallerError, match="Duplicate subagent name: 'helper'"):
         create_deep_agent(ScriptedChatModel(script=[]), subagents=[sub, sub])
 
 
@@ -307,7 +307,7 @@ def test_a_store_reaches_tools():
 
 
 def test_a_backend_is_an_instance_and_the_default_is_scratch():
-    with pytest.raises(CallerError, match="not a backend"):
+    with pytest.raises(CallerError, match="Invalid backend"):
         create_deep_agent(ScriptedChatModel(script=[]), backend=lambda runtime: ScratchBackend())
     _, state = ask(calls("write_file", file_path="/a.md", content="x"), backend=ScratchBackend())
     assert list(state["files"]) == ["/a.md"]

@@ -195,12 +195,15 @@ async def test_a_general_purpose_subagent_of_the_callers_own_takes_the_place_of_
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        ({"promt": "typo"}, "unknown keys: promt"),
-        ({"mode": "fork"}, "only 'isolated'"),
-        ({"graph_id": "far"}, "remote"),
-        ({"description": ""}, "needs a name and a description"),
-        ({"model_settings": {"base_url": "x"}}, "base_url cannot be applied"),
-        ({"runnable": lambda state: state, "tools": []}, "unknown keys: tools"),
+        ({"promt": "typo"}, ": promt"),
+        ({"mode": "fork"}, "Unsupported mode"),
+        ({"graph_id": "far"}, "Remote subagents"),
+        ({"description": ""}, "without a name or description"),
+        (
+            {"model_settings": {"base_url": "x"}},
+            "Unsupported model_settings of subagent 'diver': base_url",
+        ),
+        ({"runnable": lambda state: state, "tools": []}, ": tools"),
     ],
 )
 def test_a_subagent_that_cannot_be_understood_is_a_clear_error(extra, message):
@@ -211,7 +214,7 @@ def test_a_subagent_that_cannot_be_understood_is_a_clear_error(extra, message):
 
 def test_two_subagents_of_one_name_are_an_error():
     sub = {"name": "diver", "description": "Dives."}
-    with pytest.raises(CallerError, match="two subagents are called 'diver'"):
+    with pytest.raises(CallerError, match="Duplicate subagent name: 'diver'"):
         create_deep_agent(ScriptedChatModel(), subagents=[sub, sub])
 
 
@@ -313,7 +316,7 @@ async def test_a_backend_holds_the_files(tmp_path):
 
 
 def test_a_backend_factory_is_a_clear_error():
-    with pytest.raises(CallerError, match="not a backend") as caught:
+    with pytest.raises(CallerError, match="Invalid backend") as caught:
         create_deep_agent(ScriptedChatModel(), backend=lambda runtime: None)
     assert "factories are gone" in caught.value.hint
 

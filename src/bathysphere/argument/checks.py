@@ -1,6 +1,6 @@
-"""What is missing in an argument, found by rule: each finding suggests the next move.
+"""Rule-based checks of an argument map: each finding suggests the tutor's next move.
 
-Nothing here judges whether a claim is true. A refused node counts as not there.
+The checks do not judge whether a claim is true. Refused nodes are ignored.
 """
 
 from typing import Literal, TypedDict
@@ -26,7 +26,7 @@ Check = Literal[
 
 
 class Finding(TypedDict):
-    """One thing that is missing, in words, and the move that would ask for it."""
+    """A gap in the argument, described in a sentence, and the move that would ask about it."""
 
     check: Check
     nodes: list[str]
@@ -35,7 +35,7 @@ class Finding(TypedDict):
 
 
 def check(known: ArgumentMap) -> list[Finding]:
-    """Everything that is missing, the gravest first, in a fixed order."""
+    """Return all gaps in the argument in a fixed order, the most serious first."""
     return [
         *_circles(known),
         *_objections(known),
@@ -48,7 +48,7 @@ def check(known: ArgumentMap) -> list[Finding]:
 
 
 def in_titles(finding: Finding, known: ArgumentMap) -> str:
-    """What a finding says, for a person: the words of each node, not its id."""
+    """Return the sentence of a finding with the text of each node in place of its id."""
     says = finding["says"]
     for node in sorted(finding["nodes"], key=len, reverse=True):
         says = says.replace(node, f"“{known['nodes'][node]['text'].rstrip('.')}”")
@@ -56,7 +56,7 @@ def in_titles(finding: Finding, known: ArgumentMap) -> str:
 
 
 def unanswered_objections(known: ArgumentMap) -> list[str]:
-    """The objections that no reply answers."""
+    """Return the ids of objections without a reply."""
     return [node_id for finding in _objections(known) for node_id in finding["nodes"]]
 
 
@@ -140,7 +140,7 @@ def _lost(known: ArgumentMap) -> list[Finding]:
         {
             "check": "lost_support",
             "nodes": [node["id"]],
-            "says": f"The person refused all that supported {node['id']}.",
+            "says": f"Everything that supported {node['id']} was refused.",
             "move": "test_implication",
         }
         for node in live_nodes(known)
@@ -155,7 +155,7 @@ def _unconnected(known: ArgumentMap) -> list[Finding]:
         {
             "check": "unconnected",
             "nodes": [node["id"]],
-            "says": f"{node['id']} bears on nothing.",
+            "says": f"{node['id']} is not connected to anything.",
             "move": "test_implication",
         }
         for node in live_nodes(known)
@@ -169,7 +169,7 @@ def _single(known: ArgumentMap) -> list[Finding]:
         {
             "check": "single_support",
             "nodes": [node],
-            "says": f"{node} stands on one support alone.",
+            "says": f"{node} has only one support.",
             "move": "counter_example",
         }
         for node in _of_kind(known, "claim")
@@ -186,7 +186,7 @@ def _targets(known: ArgumentMap, kind: str) -> set[str]:
 
 
 def _had_support(known: ArgumentMap, node: str) -> bool:
-    """Whether something that the person refused supported a node."""
+    """Whether a node was supported by one that the person refused."""
     return any(
         r["kind"] == "supports" and r["target"] == node
         for r in known["relations"].values()

@@ -1,4 +1,4 @@
-"""A map on paper: Markdown to read, Argdown for other tools, JSON to keep and take in again."""
+"""Export of argument maps: Markdown to read, Argdown for other tools, JSON to import again."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _SPECIAL = re.compile(r"([\\\[\]<>{}@#*_])")
 
 
 def outline(known: ArgumentMap) -> str:
-    """The map as a nested list: under each node what bears on it. A node in a circle ends it."""
+    """Render the map as a nested list: under each node the nodes related to it, each one once."""
     nodes = {node["id"]: node for node in live_nodes(known)}
     below: dict[str, list[Relation]] = {}
     for relation in live_relations(known):
@@ -47,14 +47,14 @@ def outline(known: ArgumentMap) -> str:
     for node in nodes.values():
         if node["id"] not in bearing:
             show(node, "", ())
-    for node in nodes.values():  # what is left stands in circles
+    for node in nodes.values():  # the remaining nodes are in cycles
         if node["id"] not in shown:
             show(node, "", ())
     return "\n".join(lines)
 
 
 def refusals(known: ArgumentMap) -> str:
-    """What the person refused, and why, for one who would put it forward again; '' for nothing."""
+    """List the refused nodes with their reasons, so that they are not proposed again; may be ''."""
     rows = [
         f"- {node['kind']}: {node['text']}" + (f" (because: {why})" if why else "")
         for node, why in refused_nodes(known)[:MOST_REFUSALS]
@@ -63,7 +63,7 @@ def refusals(known: ArgumentMap) -> str:
 
 
 def to_markdown(known: ArgumentMap, *, title: str = "Argument") -> str:
-    """The map as a document: the outline, and what is still missing."""
+    """Render the map as a Markdown document: its outline and its open points."""
     parts = [f"# {title}", outline(known) or "Nothing yet."]
     findings = check(known)
     if findings:
@@ -72,7 +72,7 @@ def to_markdown(known: ArgumentMap, *, title: str = "Argument") -> str:
 
 
 def to_argdown(known: ArgumentMap, *, title: str = "Argument") -> str:
-    """The map in Argdown: one statement a node, with the relations that bear on it."""
+    """Render the map in Argdown: one statement per node, with its incoming relations."""
     blocks = [f"# {_argdown(title)}"]
     relations = live_relations(known)
     for node in live_nodes(known):
@@ -87,34 +87,34 @@ def to_argdown(known: ArgumentMap, *, title: str = "Argument") -> str:
 
 
 def to_json(known: ArgumentMap) -> str:
-    """The whole map, refused nodes too, as it is stored."""
+    """Serialize the whole map, including refused nodes."""
     data = {"format": FORMAT, "version": VERSION, **clean(known)}
     return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def from_json(text: str) -> ArgumentMap:
-    """Take a map in again.
+    """Parse a map that `to_json` wrote.
 
     Raises:
-        ArgumentMapError: It is not such a file, or a part of it is not well formed.
+        ArgumentMapError: The text is not an argument map, or part of it is invalid.
     """
     try:
         data: Any = json.loads(text)
     except ValueError as error:
-        raise ArgumentMapError("this is not JSON", hint=str(error)) from error
+        raise ArgumentMapError("Invalid JSON", hint=str(error)) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ArgumentMapError("this is not an argument map", hint=f'"format" must be "{FORMAT}"')
+        raise ArgumentMapError("Not an argument map", hint=f'"format" must be "{FORMAT}"')
     if data.get("version") != VERSION:
-        raise ArgumentMapError(f"this map has version {data.get('version')}, not {VERSION}")
+        raise ArgumentMapError(f"Unsupported version of an argument map: {data.get('version')}")
     known = clean(data)
     for part, kept in known.items():
         given = data.get(part)
         if not isinstance(given, dict) or set(given) != set(kept):  # type: ignore[call-overload]
-            raise ArgumentMapError(f"a part of the map is not well formed: {part}")
+            raise ArgumentMapError(f"Invalid entries in the argument map: {part}")
     missing = {end for r in known["relations"].values() for end in (r["origin"], r["target"])}
     missing = (missing | set(known["decisions"])) - set(known["nodes"])
     if missing:
-        raise ArgumentMapError(f"the map speaks of nodes it has not: {', '.join(sorted(missing))}")
+        raise ArgumentMapError(f"Unknown nodes in the argument map: {', '.join(sorted(missing))}")
     return known
 
 

@@ -1,9 +1,8 @@
-"""When a tutor may help, and how much: the hint ladder, and "just tell me".
+"""The hint ladder: when a tutor asks, hints or tells, and how strong a hint may be.
 
-While the person gets on, the tutor asks. When they are stuck, it hints, a little more each time
-they stay stuck. After the last rung it may tell. A person who asks to be told is told, at once and
-always, and that they asked is written down. `settle` holds a choice to these rules; `suggest` makes
-one where there is none.
+While the person makes progress, the tutor asks. When they are stuck, it gives hints, each stronger
+than the last. After the last rung it may tell. A person who asks to be told is always told at once,
+and the request is recorded. `settle` applies these rules to a chosen move; `suggest` chooses one.
 """
 
 import re
@@ -20,7 +19,7 @@ RUNGS = (
     "narrow it down to two ways to go",
     "work through a like case and leave the last step open",
 )
-"""What a hint may give, the first time and each time after that."""
+"""What a hint may reveal, from the first hint to the last."""
 
 CHOSEN = "Your move: {move}{node}. {purpose}. {form}"
 FORM = {
@@ -35,37 +34,37 @@ By = Literal["model", "rule", "person"]
 
 
 class Played(TypedDict):
-    """One move of a conversation, as it is kept in state and shown to clients."""
+    """One move of a conversation, as stored in state and sent to clients."""
 
     turn: str
-    """The message of the person that it answers."""
+    """The person's message that the move answers."""
     move: Move
     why: str
     by: By
     """Who chose it: the model, the rules, or the person who asked to be told."""
     node: str
     rung: int
-    """How strong a hint it is, from 1; 0 for all other moves."""
+    """The strength of a hint, from 1; 0 for other moves."""
     stuck: bool
     asked_to_tell: bool
     wanted: NotRequired[Move]
-    """What the model chose, where the rules made something else of it."""
+    """The model's choice, if the rules changed it."""
     message: NotRequired[str]
-    """The message that worded it."""
+    """The message in which the move was made."""
     fits: NotRequired[bool]
     misfits: NotRequired[list[str]]
-    """Why the first wording did not fit its move."""
+    """Why the first wording did not fit the move."""
     draft: NotRequired[str]
     """The first wording, while it is being repaired."""
     question: NotRequired[str]
-    """The question that it asked."""
+    """The question that the move asked."""
     takes_up: NotRequired[str]
-    """The question, left open by an earlier conversation, that it takes up."""
+    """The open question of an earlier conversation that the move continues."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
-    """A move that was chosen, before the rules have looked at it."""
+    """A chosen move, before the rules are applied."""
 
     move: Move
     why: str
@@ -91,17 +90,17 @@ _STUCK = re.compile(
 
 
 def asks_to_be_told(said: str) -> bool:
-    """Whether the person asks for the answer itself, in so many (English) words."""
+    """Whether the person explicitly asks for the answer (English phrases only)."""
     return bool(_TELL.search(said))
 
 
 def sounds_stuck(said: str) -> bool:
-    """Whether the person says that they cannot go on, in so many (English) words."""
+    """Whether the person explicitly says that they are stuck (English phrases only)."""
     return bool(_STUCK.search(said))
 
 
 def hints_in_a_row(played: Sequence[Played]) -> int:
-    """How many hints were given since the person last got on."""
+    """Count the hints given since the person last made progress."""
     count = 0
     for move in reversed(played):
         if move["move"] != "hint" or not move["stuck"]:
@@ -111,7 +110,7 @@ def hints_in_a_row(played: Sequence[Played]) -> int:
 
 
 def may_tell(played: Sequence[Played], *, stuck: bool, asked: bool) -> bool:
-    """Whether the answer may be given now: the person asks, or is stuck after the last hint."""
+    """Whether the answer may be given: the person asks for it, or is stuck after the last hint."""
     return asked or (stuck and hints_in_a_row(played) >= len(RUNGS))
 
 
@@ -123,7 +122,7 @@ def settle(
     said: str,
     by: By = "model",
 ) -> Played:
-    """Hold a choice to the rules; what they change is said in `why`, and `wanted` keeps it."""
+    """Apply the rules to a choice. If they change it, `why` has the reason, `wanted` the choice."""
     asked = choice.asked_to_tell or asks_to_be_told(said)
     stuck = not asked and (choice.stuck or sounds_stuck(said))
     move, why = choice.move, choice.why
@@ -153,7 +152,7 @@ def settle(
 
 
 def suggest(known: ArgumentMap, played: Sequence[Played], *, said: str) -> Choice:
-    """A move by rule: help where help is due, else ask for what is missing in the map."""
+    """Choose a move by rule: help if the person is stuck, otherwise ask about a gap in the map."""
     if asks_to_be_told(said):
         return Choice(move="tell", why="the person asked to be told", asked_to_tell=True)
     if sounds_stuck(said):
@@ -168,7 +167,7 @@ def suggest(known: ArgumentMap, played: Sequence[Played], *, said: str) -> Choic
 
 
 def instruction(move: Played) -> str:
-    """What the one who words a move is told: the move, its form, and how far it may go."""
+    """Return the prompt for wording a move: the move, its form and its limits."""
     form = FORMS[move["move"]]
     node = f" on {move['node']}" if move["node"] else ""
     purpose = form.purpose[0].upper() + form.purpose[1:]
@@ -184,10 +183,10 @@ def instruction(move: Played) -> str:
 def open_questions(
     known: ArgumentMap, played: Sequence[Played], carried: Sequence[str] = ()
 ) -> list[str]:
-    """What a next conversation can take up.
+    """Return the questions that a later conversation can continue with.
 
-    That is what earlier ones left and nobody took up since, what the map lacks, and the last
-    question that was asked.
+    These are the questions still open from earlier conversations, the gaps in the map, and the last
+    question asked.
     """
     taken = {move.get("takes_up") for move in played}
     found = [question for question in carried if question not in taken]
@@ -197,7 +196,7 @@ def open_questions(
 
 
 def _fresh(findings: Sequence[Finding], played: Sequence[Played]) -> Finding | None:
-    """The first finding that was not just asked about; if all were, the first."""
+    """Return the first finding that was not just asked about, or the first one if all were."""
     last = {(move["move"], move["node"]) for move in played[-2:]}
     for finding in findings:
         if (finding["move"], finding["nodes"][0]) not in last:

@@ -1,10 +1,9 @@
-"""The argument map: claims, premises, evidence, objections, replies, and how they bear on another.
+"""The argument map: claims, premises, evidence, objections and replies, and their relations.
 
-A map is plain JSON data in three parts. `nodes` and `relations` never change once they are there:
-a node's id is made from its kind and words, so two writers who add the same thing add one thing.
-`decisions` is the person's part: what they accepted or refused. Every operation returns a new map.
-`merge` joins two maps in any order, any grouping and any number of times with the same result,
-so it can be the reducer of graph state while several writers add at once.
+A map is plain JSON data in three parts. `nodes` and `relations` are immutable once added: a node's
+id is a hash of its kind and text, so two writers who add the same node add one. `decisions` are the
+person's: what they accepted or refused. Every operation returns a new map. `merge` is associative,
+commutative and idempotent, so it can be the reducer of graph state with concurrent writers.
 """
 
 import hashlib
@@ -30,17 +29,17 @@ MAY: dict[RelationKind, tuple[tuple[Kind, ...], tuple[Kind, ...]]] = {
     "attacks": (("objection",), KINDS),
     "answers": (("reply",), ("objection",)),
 }
-"""Which kinds may stand in which relation to which."""
+"""Relation → the kinds of node it may start from, and those it may point to."""
 
 
 class ArgumentMapError(CallerError):
-    """What was asked of the map cannot be; the message says why."""
+    """An invalid operation on an argument map."""
 
     code = "argument_map_error"
 
 
 class Source(TypedDict):
-    """Where a node comes from: a message, and perhaps words in it; or a span of a file."""
+    """The source of a node: a message, optionally with a quote from it, or a span of a file."""
 
     message: NotRequired[str]
     said: NotRequired[str]
@@ -52,7 +51,7 @@ class Source(TypedDict):
 
 
 class Node(TypedDict):
-    """One thing that was put forward."""
+    """A node: one statement."""
 
     id: str
     kind: Kind
@@ -62,7 +61,7 @@ class Node(TypedDict):
 
 
 class Relation(TypedDict):
-    """How one node bears on another."""
+    """A directed relation between two nodes."""
 
     origin: str
     kind: RelationKind
@@ -70,16 +69,16 @@ class Relation(TypedDict):
 
 
 class Decision(TypedDict):
-    """What the person said of a node; the highest revision counts."""
+    """The person's decision on a node; the highest revision wins."""
 
     status: Status
     revision: int
     reason: NotRequired[str]
-    """Why, in the person's words."""
+    """The person's reason."""
 
 
 class ArgumentMap(TypedDict):
-    """A whole map."""
+    """An argument map."""
 
     nodes: dict[str, Node]
     relations: dict[str, Relation]
@@ -87,7 +86,7 @@ class ArgumentMap(TypedDict):
 
 
 class Added(NamedTuple):
-    """A map with a node in it, and the node's id."""
+    """The map after adding a node, and the node's id."""
 
     map: ArgumentMap
     id: str
@@ -97,31 +96,33 @@ class Added(NamedTuple):
 
 
 def empty() -> ArgumentMap:
-    """A map with nothing in it."""
+    """Return an empty map."""
     return {"nodes": {}, "relations": {}, "decisions": {}}
 
 
 def add(
     known: ArgumentMap, kind: Kind, text: str, *, author: str, source: Source | None = None
 ) -> Added:
-    """Add a node; the same words again are the same node.
+    """Add a node; the same kind and text give the same node.
 
     Raises:
-        ArgumentMapError: There are no words or too many, or the person refused this node before.
+        ArgumentMapError: The text is empty or too long, or the person refused this node before.
     """
     words = " ".join(text.split())
     if kind not in KINDS:
-        raise ArgumentMapError(f"there is no kind '{kind}'", hint=f"choose {', '.join(KINDS)}")
+        raise ArgumentMapError(f"Unknown kind of node: '{kind}'", hint=f"choose {', '.join(KINDS)}")
     if not words or len(words) > MAX_TEXT:
         raise ArgumentMapError(
-            f"a node needs 1 to {MAX_TEXT} characters, not {len(words)}",
-            hint="say one thing in one sentence",
+            f"A node must have 1 to {MAX_TEXT} characters, not {len(words)}",
+            hint="write one statement in one sentence",
         )
     node_id = node_id_of(kind, words)
     if status_of(known, node_id) == "refused":
-        raise ArgumentMapError(f"the person refused {node_id}", hint="put forward something else")
+        raise ArgumentMapError(
+            f"The person refused this node: {node_id}", hint="propose something else"
+        )
     if node_id not in known["nodes"] and len(known["nodes"]) >= MAX_NODES:
-        raise ArgumentMapError(f"the map is full: it has {MAX_NODES} nodes")
+        raise ArgumentMapError(f"The argument map is full: it has {MAX_NODES} nodes")
     node: Node = {
         "id": node_id,
         "kind": kind,
@@ -133,21 +134,21 @@ def add(
 
 
 def relate(known: ArgumentMap, origin: str, kind: RelationKind, target: str) -> ArgumentMap:
-    """Say how one node bears on another.
+    """Add a relation between two nodes.
 
     Raises:
-        ArgumentMapError: A node is missing or refused, or kinds like these cannot stand so.
+        ArgumentMapError: A node is missing or refused, or the relation does not allow their kinds.
     """
     if kind not in RELATION_KINDS:
         hint = f"choose {', '.join(RELATION_KINDS)}"
-        raise ArgumentMapError(f"there is no relation '{kind}'", hint=hint)
+        raise ArgumentMapError(f"Unknown relation: '{kind}'", hint=hint)
     first, second = standing(known, origin), standing(known, target)
     if origin == target:
-        raise ArgumentMapError(f"{origin} cannot bear on itself")
+        raise ArgumentMapError(f"A node cannot be related to itself: {origin}")
     origins, targets = MAY[kind]
     if first["kind"] not in origins or second["kind"] not in targets:
         raise ArgumentMapError(
-            f"{_a(first['kind'])} cannot stand in '{kind}' to {_a(second['kind'])}",
+            f"Invalid relation: {first['kind']} '{kind}' {second['kind']}",
             hint=f"'{kind}' goes from {' or '.join(origins)} to {' or '.join(targets)}",
         )
     relation: Relation = {"origin": origin, "kind": kind, "target": target}
@@ -155,15 +156,15 @@ def relate(known: ArgumentMap, origin: str, kind: RelationKind, target: str) -> 
 
 
 def decide(known: ArgumentMap, node_id: str, status: Status, *, reason: str = "") -> ArgumentMap:
-    """Write down what the person said of a node: nobody else may call this.
+    """Record the person's decision on a node; never call this for a model.
 
     Raises:
-        ArgumentMapError: There is no such node or status.
+        ArgumentMapError: The node or the status is unknown.
     """
     if node_id not in known["nodes"]:
         raise _unknown(known, node_id)
     if status not in STATUSES:
-        raise ArgumentMapError(f"there is no status '{status}'")
+        raise ArgumentMapError(f"Unknown status: '{status}'")
     before = known["decisions"].get(node_id)
     decision: Decision = {"status": status, "revision": before["revision"] + 1 if before else 1}
     if reason.strip():
@@ -172,52 +173,52 @@ def decide(known: ArgumentMap, node_id: str, status: Status, *, reason: str = ""
 
 
 def standing(known: ArgumentMap, node_id: str) -> Node:
-    """A node that is there and was not refused.
+    """Return a node that was not refused.
 
     Raises:
-        ArgumentMapError: It is not.
+        ArgumentMapError: The node does not exist or was refused.
     """
     if node_id not in known["nodes"]:
         raise _unknown(known, node_id)
     if status_of(known, node_id) == "refused":
-        raise ArgumentMapError(f"the person refused {node_id}")
+        raise ArgumentMapError(f"The person refused this node: {node_id}")
     return known["nodes"][node_id]
 
 
 def status_of(known: ArgumentMap, node_id: str) -> Status:
-    """What the person said of a node; a node that they said nothing of is proposed."""
+    """Return the status of a node; without a decision it is proposed."""
     decision = known["decisions"].get(node_id)
     return decision["status"] if decision else "proposed"
 
 
 def live_nodes(known: ArgumentMap) -> list[Node]:
-    """The nodes that were not refused, in a fixed order: by kind, then id."""
+    """Return the nodes that were not refused, ordered by kind, then id."""
     nodes = known["nodes"].values()
     return _in_order(node for node in nodes if status_of(known, node["id"]) != "refused")
 
 
 def refused_nodes(known: ArgumentMap) -> list[tuple[Node, str]]:
-    """What the person refused, in a fixed order, with the reason where they gave one."""
+    """Return the refused nodes in the same order, each with its reason or ''."""
     nodes = known["nodes"].values()
     gone = _in_order(node for node in nodes if status_of(known, node["id"]) == "refused")
     return [(node, known["decisions"][node["id"]].get("reason", "")) for node in gone]
 
 
 def live_relations(known: ArgumentMap) -> list[Relation]:
-    """The relations between nodes that were not refused, in a fixed order."""
+    """Return the relations between nodes that were not refused, ordered by id."""
     live = {node["id"] for node in live_nodes(known)}
     found = [known["relations"][key] for key in sorted(known["relations"])]
     return [r for r in found if r["origin"] in live and r["target"] in live]
 
 
 def node_id_of(kind: Kind, text: str) -> str:
-    """The id of a node: its kind and a hash of its words."""
+    """Return the id of a node: its kind and a hash of its normalized text."""
     words = " ".join(text.split()).casefold()
     return f"{kind}-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def relation_id_of(relation: Relation) -> str:
-    """The key of a relation."""
+    """Return the key of a relation."""
     return f"{relation['origin']} {relation['kind']} {relation['target']}"
 
 
@@ -225,9 +226,9 @@ def relation_id_of(relation: Relation) -> str:
 
 
 def merge(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> ArgumentMap:
-    """Join two maps, or parts of maps: associative, commutative, idempotent, and never raises.
+    """Merge two maps or parts of maps. Associative, commutative, idempotent; never raises.
 
-    What is not well formed is left out, so that nothing a client sends can block a thread.
+    Invalid entries are dropped, so that a client cannot block a thread.
     """
     one, two = clean(left), clean(right)
     nodes, decisions = dict(one["nodes"]), dict(one["decisions"])
@@ -240,7 +241,7 @@ def merge(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> Ar
 
 
 def clean(data: Mapping[str, Any] | None) -> ArgumentMap:
-    """The well-formed part of what claims to be a map."""
+    """Return the valid entries of untrusted data as a map."""
     found = data if isinstance(data, Mapping) else {}
     nodes = [_node(value) for value in _values(found, "nodes")]
     relations = [_relation(value) for value in _values(found, "relations")]
@@ -314,7 +315,7 @@ def _decision(value: Mapping[str, Any]) -> Decision:
 
 
 def _node_order(node: Node) -> tuple[int, str]:
-    """Of two nodes with the same words the one with the better source counts."""
+    """Order nodes with the same id by the quality of their source."""
     rank = 2 if "file" in node["source"] else 1 if "said" in node["source"] else 0
     return rank, json.dumps(node, sort_keys=True)
 
@@ -326,8 +327,4 @@ def _decision_order(decision: Decision) -> tuple[int, int, str]:
 
 def _unknown(known: ArgumentMap, node_id: str) -> ArgumentMapError:
     ids = ", ".join(node["id"] for node in live_nodes(known)[:20])
-    return ArgumentMapError(f"there is no node '{node_id}'", hint=ids or "the map is empty")
-
-
-def _a(kind: Kind) -> str:
-    return f"an {kind}" if kind == "objection" else kind if kind == "evidence" else f"a {kind}"
+    return ArgumentMapError(f"Node not found: '{node_id}'", hint=ids or "the map is empty")

@@ -1,7 +1,7 @@
-"""The moves of a Socratic tutor, and the form that the words of each must have.
+"""The moves of a Socratic tutor, and the form that the text of each must have.
 
-The form is checked by rule, in any language that ends a question with a question mark. It says
-nothing of whether the words are good, only that an asking move asks, once, and a telling one tells.
+The form is checked by rule, in any language that ends a question with a question mark: how many
+questions the text asks, how long it is, and how it ends. Its quality is not judged.
 """
 
 import re
@@ -26,15 +26,15 @@ MOVES: tuple[Move, ...] = get_args(Move)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """What a move is for, and what its words must look like."""
+    """The purpose of a move and the form of its text."""
 
     purpose: str
     questions: Literal["one", "none", "any"]
-    """Exactly one question, which ends the turn; no question; or as many as a turn may have."""
+    """Exactly one question at the end, no question, or up to the limit of a turn."""
     words: int = 120
-    """The longest that it may be."""
+    """Maximum number of words."""
     sentences: int = 1
-    """The shortest that it may be."""
+    """Minimum number of sentences."""
 
 
 FORMS: dict[Move, Form] = {
@@ -68,7 +68,7 @@ FORMS: dict[Move, Form] = {
 
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 _QUOTED = re.compile(r"“[^“”]*+”|«[^«»]*+»|\"[^\"\n]*+\"")
-_QUESTION = re.compile(r"[?？؟]+")  # full-width and Arabic marks are meant
+_QUESTION = re.compile(r"[?？؟]+")  # includes full-width and Arabic question marks
 _SENTENCE = re.compile(r"(?<![.!?？؟。！…])[.!?？؟。！…]++(?=\s|$|[\"”’»)\]])")
 _END = "?？؟"
 _PIECE = re.compile(r"[^.!?？؟。！…\n]+[.!?？؟。！…]*")
@@ -76,26 +76,26 @@ _CLOSING = " \t\n\"'”’»)]*_"
 
 
 def questions_in(text: str) -> int:
-    """How many questions a text asks; those inside quotes and code are not asked."""
+    """Count the questions of a text, except those inside quotes and code."""
     return len(_QUESTION.findall(_plain(text)))
 
 
 def last_question_in(text: str) -> str:
-    """The last question that a text asks, or nothing."""
+    """Return the last question of a text, or ''."""
     pieces = _PIECE.findall(_plain(text))
     asked = [piece.strip() for piece in pieces if piece.rstrip().endswith(tuple(_END))]
     return asked[-1] if asked else ""
 
 
 def sentences_in(text: str) -> int:
-    """How many sentences a text has."""
+    """Count the sentences of a text."""
     plain = text.strip()
     ended = len(_SENTENCE.findall(plain))
     return ended if not plain or _SENTENCE.search(plain[-2:]) else ended + 1
 
 
 def misfits(move: Move, text: str, *, questions_a_turn: int = 1) -> list[str]:
-    """Why a text is not in the form of a move, in words its author can act on; nothing if it is."""
+    """Return instructions for bringing a text into the form of a move; empty if it fits."""
     form, asked, words = FORMS[move], questions_in(text), len(text.split())
     found = []
     if not text.strip():

@@ -1,15 +1,15 @@
-"""Whether words stand where they are said to: in a file, or in what the person said."""
+"""Verification of quotes: whether a text occurs in a file or in the person's messages."""
 
 import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple, TypedDict
 
 MIN_QUOTE = 8
-"""Shorter quotes could stand anywhere."""
+"""Minimum length; a shorter quote could occur anywhere."""
 
 
 class Span(NamedTuple):
-    """Where a quote stands, and the text that stands there."""
+    """The position of a quote and the text found there."""
 
     start: int
     end: int
@@ -17,7 +17,7 @@ class Span(NamedTuple):
 
 
 class Passage(TypedDict):
-    """A part of a document that was seen, by its place and hash."""
+    """A part of a document that was read, identified by position and hash."""
 
     file: str
     version: str
@@ -28,7 +28,7 @@ class Passage(TypedDict):
 
 
 def passage_of(file: str, version: str, start: int, text: str) -> Passage:
-    """The place and hash of a part of a document."""
+    """Return the position and hash of a part of a document."""
     data = text.encode("utf-8", "surrogatepass")
     return {
         "file": file,
@@ -41,12 +41,12 @@ def passage_of(file: str, version: str, start: int, text: str) -> Passage:
 
 
 def find_quote(quote: str, text: str, *, offset: int = 0) -> Span | None:
-    """Find a quote to the letter; only runs of white space may differ.
+    """Find an exact quote, ignoring differences in white space.
 
     Args:
-        quote: The words.
+        quote: The text to find.
         text: A part of the document.
-        offset: Where in the document that part begins.
+        offset: The position of that part in the document.
     """
     letters, places = _squeezed(text)
     wanted = " ".join(quote.split())
@@ -58,13 +58,13 @@ def find_quote(quote: str, text: str, *, offset: int = 0) -> Span | None:
 
 
 def who_said(words: str, messages: Iterable[tuple[str, str]]) -> str | None:
-    """The id of the newest message that has these words, of messages given oldest first."""
+    """Return the id of the newest message that contains a quote; messages are oldest first."""
     found = [message_id for message_id, text in messages if find_quote(words, text)]
     return found[-1] if found else None
 
 
 def _squeezed(text: str) -> tuple[str, list[int]]:
-    """The text with each run of white space as one space, and where each letter came from."""
+    """Collapse white space, and return the original position of each character."""
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text):

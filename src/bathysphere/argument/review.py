@@ -1,4 +1,4 @@
-"""What may be answered when a person is asked which nodes of a map they stand by."""
+"""The schema of a person's answer when they review the nodes of an argument map."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ _VERDICTS = ("accept", "refuse")
 
 
 def decisions_on(nodes: Sequence[str]) -> type[Any]:
-    """The form of an answer: for each node yes, no or nothing; and words of the person's own."""
+    """Return the model of an answer: accept or refuse per node, both optional, and free text."""
     offered = {f"{verdict}:{node}" for node in nodes for verdict in _VERDICTS}
 
     def sound(self: Any) -> Any:
@@ -18,9 +18,9 @@ def decisions_on(nodes: Sequence[str]) -> type[Any]:
         if unknown:
             message = f"not among the options: {', '.join(unknown)}"
         elif len(set(decided)) < len(decided):
-            message = "say yes or no to a node, once"
+            message = "decide on each node only once"
         elif not decided and not self.freeform:
-            message = "choose an option or add words of your own"
+            message = "choose an option or enter text"
         else:
             return self
         raise ValueError(message)
@@ -37,7 +37,7 @@ def decisions_on(nodes: Sequence[str]) -> type[Any]:
 
 
 def _sound(nodes: Sequence[str], offered: set[str]) -> dict[str, Any]:
-    """The same in JSON Schema: the server checks an answer by it before it is taken."""
+    """Return the same rules as JSON Schema, with which the server validates an answer."""
     both = [
         {"allOf": [{"contains": {"const": f"{verdict}:{node}"}} for verdict in _VERDICTS]}
         for node in nodes

@@ -1,1 +1,1 @@
-"""A person's device in plain Python: their documents, and what an agent's client tools do there."""
+"""A person's device: their documents, and the client tools that agents call on it."""

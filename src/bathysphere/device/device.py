@@ -1,8 +1,8 @@
-"""What an agent's client tools do on a device: list, read, search, write and patch documents.
+"""Client tools on a person's device: list, read, search, write and patch documents.
 
-Every answer has the shape that docs/client-files.md gives. Reads run at once; a proposal goes to
-`decide`, which is the person: they take it whole, in part or not at all. A document that is no
-longer the version the agent read is left alone, and the answer has what is there now.
+Every result has the form documented in docs/client-files.md. Reads run at once; a proposed change
+goes to `decide`, where the person accepts all of it, parts of it or nothing. A document that has
+changed since the agent read it is not modified; the result has its current text.
 """
 
 import fnmatch
@@ -30,17 +30,17 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proposal:
-    """What an agent would like a document to be."""
+    """A new document or a change that an agent proposes."""
 
     document: str
     before: str | None
-    """None: the document is new."""
+    """None for a new document."""
     after: str
     description: str
 
 
 class Refused(NamedTuple):
-    """A part that the person did not take, and why."""
+    """A part of a proposal that the person rejected, with the reason."""
 
     text: str
     reason: str = ""
@@ -48,10 +48,10 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What the person makes of a proposal."""
+    """The person's decision on a proposal."""
 
     text: str | None
-    """All of the document as it shall be; None: they take nothing of it."""
+    """The full new text of the document; None if the proposal was rejected."""
     refused: tuple[Refused, ...] = ()
     reason: str = ""
 
@@ -60,18 +60,18 @@ Decide = Callable[[Proposal], Verdict]
 
 
 def take_all(proposal: Proposal) -> Verdict:
-    """A person who takes everything."""
+    """Accept every proposal in full."""
     return Verdict(text=proposal.after)
 
 
 class Device:
-    """Answers the calls of an agent's client tools."""
+    """Runs the calls of an agent's client tools."""
 
     def __init__(self, documents: Documents, *, decide: Decide = take_all) -> None:
         self.documents = documents
         self.decide = decide
         self.asked: list[str] = []
-        """The tools that were called, in order."""
+        """The names of the tools called, in order."""
         self._tools: dict[str, Callable[..., Answer]] = {
             "list_user_files": self._list,
             "read_user_file": self._read,
@@ -83,14 +83,14 @@ class Device:
         }
 
     def run(self, call: Mapping[str, Any]) -> Answer:
-        """Answer one tool call: `{<its id>: result}`."""
+        """Run one tool call and return `{<call id>: result}`."""
         self.asked.append(call["name"])
         return {call["id"]: self._result(call["name"], call["args"])}
 
     def _result(self, name: str, args: Mapping[str, Any]) -> Answer:
         tool = self._tools.get(name)
         if tool is None:
-            return {"error": f"this device has no tool {name!r}"}
+            return {"error": f"Unknown tool: {name!r}"}
         try:
             signature(tool).bind(**args)
         except TypeError as error:
@@ -155,7 +155,7 @@ class Device:
                 proposal,
                 lambda text: self.documents.replace(file_id, text, base_version=base_version),
             )
-        except DocumentChanged:  # while the person made up their mind
+        except DocumentChanged:  # changed while the person was deciding
             return _conflict(self.documents.read(file_id), search)
 
     def _settle(self, proposal: Proposal, write: Callable[[str], Document]) -> Answer:
@@ -196,7 +196,7 @@ def _type(document_id: str) -> str:
 
 
 def _matches(document_id: str, pattern: str) -> bool:
-    """Whether a pattern fits the whole path, or its last part."""
+    """Whether a pattern matches the whole path or the file name."""
     wanted, name = pattern.casefold(), document_id.casefold()
     last = name.rpartition("/")[2]
     return fnmatch.fnmatchcase(name, wanted) or fnmatch.fnmatchcase(last, wanted)
@@ -223,21 +223,21 @@ def _lines_with(document: Document, pattern: str, *, case_sensitive: bool) -> li
 
 
 def _patched(text: str, search: str, replace: str) -> str:
-    """The text with the change in it.
+    """Return the text with one occurrence replaced.
 
     Raises:
-        DocumentError: What should be replaced is not there, or not once.
+        DocumentError: The text to replace does not occur exactly once.
     """
-    if search not in text and "\r\n" in text:  # the agent saw line ends as `\n`
+    if search not in text and "\r\n" in text:  # the agent saw line endings as `\n`
         search, replace = _with_returns(search), _with_returns(replace)
     times = text.count(search)
     if times != 1:
-        where = "does not stand there" if not times else f"stands there {times} times"
+        where = "was not found" if not times else f"occurs {times} times"
         raise DocumentError(
-            f"the text to replace {where}: copy it from the document, to the letter"
+            f"The text to replace {where}: copy a unique passage from the document exactly"
         )
     if search == replace:
-        raise DocumentError("this would change nothing")
+        raise DocumentError("The replacement is the same as the original text")
     return text.replace(search, replace)
 
 
@@ -246,7 +246,7 @@ def _with_returns(text: str) -> str:
 
 
 def _conflict(now: Document, search: str) -> Answer:
-    """What is there now, around the place that was meant."""
+    """Return the current text around the place that the patch was for."""
     near = [now.text.find(line) for line in lines_of(search) if line.strip()]
     at = next((place for place in near if place >= 0), 0)
     start = 0 if len(now.text) <= MAX_TEXT else max(0, at - MAX_TEXT // 2)
@@ -260,7 +260,7 @@ def _part(document: Document, start: int, end: int) -> Answer:
 
 
 def _changed(proposal: Proposal, written: str) -> tuple[int, int]:
-    """Where in what was written the proposal would have changed something, in whole lines."""
+    """Return the span of the written text that the proposal affects, in whole lines."""
     before = proposal.before or ""
     texts = [before, proposal.after, written]
     start = _common(texts)
@@ -274,7 +274,7 @@ def _changed(proposal: Proposal, written: str) -> tuple[int, int]:
 
 
 def _common(texts: list[str]) -> int:
-    """How many letters all texts begin with."""
+    """Return the length of the texts' common prefix."""
     first, last = min(texts), max(texts)
     pairs = enumerate(zip(first, last, strict=False))
     return next((place for place, (one, other) in pairs if one != other), len(first))

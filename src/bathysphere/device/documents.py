@@ -1,7 +1,7 @@
-"""Documents on a person's device: what they are, where they may be kept, and their versions.
+"""Documents on a person's device, their versions, and the interface of their storage.
 
-A version is made from the text, so it changes with any change, whoever made it. Positions count
-characters. What goes wrong is a `DocumentError`, whose message is for the agent to read.
+A version is a hash of the text. Positions are in characters. Failures are raised as
+`DocumentError`, whose message the agent reads.
 """
 
 import hashlib
@@ -12,136 +12,132 @@ from bathysphere.core.errors import CallerError
 
 
 class DocumentError(CallerError):
-    """It cannot be done with this document; the message says why."""
+    """The operation on this document failed."""
 
     code = "document_error"
 
 
 class DocumentChanged(DocumentError):
-    """The document is no longer the version that a change was made for."""
+    """The document is no longer at the version that a change is based on."""
 
     code = "document_changed"
 
 
 class Document(NamedTuple):
-    """One document, as it is now."""
+    """A document with its current text."""
 
     id: str
     text: str
 
     @property
     def version(self) -> str:
-        """The version of its text."""
+        """The version of the text."""
         return version_of(self.text)
 
 
 class Shelf(NamedTuple):
-    """Documents, in the order of their ids, and whether there are more than were looked at."""
+    """Documents ordered by id, and whether some were left out."""
 
     documents: list[Document]
     truncated: bool = False
 
 
 class Documents(Protocol):
-    """Where a person keeps documents."""
+    """Storage of a person's documents."""
 
     def all(self) -> Shelf:
-        """All documents that are shared."""
+        """Return all shared documents."""
         ...
 
     def read(self, document_id: str) -> Document:
-        """One document.
-
-        Raises:
-            DocumentError: It is not there, or it may not be read.
-        """
+        """Return one document. Raises: DocumentError: It does not exist or must not be read."""
         ...
 
     def place(self, title: str, file_type: str) -> str:
-        """The id that a new document of this title would have.
+        """Return the id for a new document with this title.
 
         Raises:
-            DocumentError: It is there already, or it may not be made.
+            DocumentError: It exists already, or must not be created.
         """
         ...
 
     def create(self, document_id: str, text: str) -> Document:
-        """Make a new document; it never takes the place of another.
+        """Create a document; never replaces an existing one.
 
         Raises:
-            DocumentError: It is there already, or it could not be written.
+            DocumentError: It exists already, or could not be written.
         """
         ...
 
     def replace(self, document_id: str, text: str, *, base_version: str) -> Document:
-        """Give a document a new text, if it still is the version that was meant.
+        """Replace the text of a document if it is still at `base_version`.
 
         Raises:
-            DocumentChanged: It is another version now.
-            DocumentError: It is gone, or it could not be written.
+            DocumentChanged: It is at another version.
+            DocumentError: It does not exist, or could not be written.
         """
         ...
 
 
 def version_of(text: str) -> str:
-    """The version of a text: the beginning of its SHA-256."""
+    """Return the version of a text: the first 16 hex digits of its SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class NoDocuments:
-    """A device whose person shares nothing: every tool says so."""
+    """A device on which nothing is shared: every operation raises `DocumentError`."""
 
     def all(self) -> Shelf:
-        """Nothing is shared."""
+        """Raise `DocumentError`."""
         raise _nothing()
 
     def read(self, document_id: str) -> Document:
-        """Nothing is shared."""
+        """Raise `DocumentError`."""
         raise _nothing(document_id)
 
     def place(self, title: str, file_type: str) -> str:
-        """There is no place for a document."""
+        """Raise `DocumentError`."""
         raise _nothing(title, file_type)
 
     def create(self, document_id: str, text: str) -> Document:
-        """There is no place for a document."""
+        """Raise `DocumentError`."""
         raise _nothing(document_id, text)
 
     def replace(self, document_id: str, text: str, *, base_version: str) -> Document:
-        """Nothing is shared."""
+        """Raise `DocumentError`."""
         raise _nothing(document_id, text, base_version)
 
 
 class MemoryDocuments:
-    """Documents in memory, by id; a title is an id."""
+    """Documents in memory; the title is the id."""
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self.texts = dict(texts or {})
 
     def all(self) -> Shelf:
-        """All documents."""
+        """Return all documents."""
         return Shelf([Document(name, self.texts[name]) for name in sorted(self.texts)])
 
     def read(self, document_id: str) -> Document:
-        """One document."""
+        """Return one document."""
         if document_id not in self.texts:
             raise missing(document_id)
         return Document(document_id, self.texts[document_id])
 
     def place(self, title: str, file_type: str) -> str:
-        """The title, if no document has it."""
+        """Return the title, unless it is in use."""
         del file_type
         if title in self.texts:
             raise taken(title)
         return title
 
     def create(self, document_id: str, text: str) -> Document:
-        """Make a new document."""
+        """Create a document."""
         self.texts[self.place(document_id, "")] = text
         return self.read(document_id)
 
     def replace(self, document_id: str, text: str, *, base_version: str) -> Document:
-        """Give a document a new text."""
+        """Replace the text of a document."""
         if self.read(document_id).version != base_version:
             raise changed(document_id)
         self.texts[document_id] = text
@@ -149,21 +145,21 @@ class MemoryDocuments:
 
 
 def missing(document_id: str) -> DocumentError:
-    """There is no such document."""
-    return DocumentError(f"there is no document {document_id!r}")
+    """Create the error for a document that does not exist."""
+    return DocumentError(f"Document not found: {document_id!r}")
 
 
 def taken(document_id: str) -> DocumentError:
-    """A new document cannot be made, because there is one."""
+    """Create the error for a title that is in use."""
     return DocumentError(
-        f"there is a document {document_id!r} already: choose another title, or read and patch it"
+        f"Document already exists: {document_id!r}. Choose another title, or read and patch it"
     )
 
 
 def changed(document_id: str) -> DocumentChanged:
-    """A document was changed in between."""
-    return DocumentChanged(f"{document_id!r} was changed in between")
+    """Create the error for a document that changed since it was read."""
+    return DocumentChanged(f"Document changed since it was read: {document_id!r}")
 
 
 def _nothing(*_: str) -> DocumentError:
-    return DocumentError("the person shares no documents in this talk: go on without them")
+    return DocumentError("No documents are shared in this conversation: continue without them")

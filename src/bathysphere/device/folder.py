@@ -1,9 +1,8 @@
-"""Documents in a folder of the person's machine.
+"""Documents in a local folder.
 
-An id is a path below the folder, with `/`. Hidden files and folders, links, and whatever is not
-text are not there for an agent: not listed, not read, not written. A bad path is refused, never
-repaired. A change is written beside the document and then put in its place at once, so that nobody
-sees half of it.
+An id is a path relative to the folder, with `/`. Hidden files and folders, links and files that are
+not text are never listed, read or written. An invalid path is refused, never repaired. A change is
+written to a temporary file that atomically replaces the document.
 """
 
 import contextlib
@@ -26,35 +25,37 @@ from bathysphere.device.documents import (
 )
 
 MAX_BYTES = 1_000_000
-"""A larger file is not read: it is hardly something that a person wrote."""
+"""Larger files are not read: a person hardly wrote them."""
 MAX_DOCUMENTS = 2_000
 MAX_LOOKED_AT = 20_000
-"""How many files of any kind are looked at before the search for documents ends."""
+"""Maximum number of files examined when documents are listed."""
 SUFFIXES = {"markdown": ".md", "text": ".txt", "argdown": ".argdown"}
-"""What a new document's name ends in, by its type, where its title does not say."""
+"""File type → the extension of a new document whose title has none."""
 WRITABLE = frozenset({".md", ".markdown", ".txt", ".rst", ".org", ".tex", ".adoc", ".argdown"})
-"""What a new document may be: text that no program runs."""
+"""Extensions allowed for a new document: text that is not executed."""
 
 _NO_NAME = re.compile("[\x00-\x1f\x7f-\x9f\\\\\ud800-\udfff]")
-"""Control characters, the other slash, and what no UTF-8 has."""
+"""Control characters, backslashes and lone surrogates."""
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}$")
 
 
 class FolderDocuments:
-    """The text files below one folder."""
+    """The text files in a folder and its subfolders."""
 
     def __init__(self, folder: Path) -> None:
         """Share a folder.
 
         Raises:
-            ConfigError: It is not there, or no folder.
+            ConfigError: The path does not exist or is not a folder.
         """
         if not folder.is_dir():
-            raise ConfigError(f"there is no folder {folder}", hint="--files takes a folder")
+            raise ConfigError(
+                f"Folder not found: {folder}", hint="pass the path of a folder to --files"
+            )
         self.root = folder.resolve()
 
     def all(self) -> Shelf:
-        """All documents, by id."""
+        """Return all documents, ordered by id."""
         found: list[Document] = []
         for looked_at, name in enumerate(self._names(), 1):
             if len(found) >= MAX_DOCUMENTS or looked_at > MAX_LOOKED_AT:
@@ -64,7 +65,7 @@ class FolderDocuments:
         return Shelf(sorted(found))
 
     def read(self, document_id: str) -> Document:
-        """One document."""
+        """Return one document."""
         path = self._path(document_id)
         try:
             about = path.lstat()
@@ -85,25 +86,25 @@ class FolderDocuments:
             raise DocumentError(f"{document_id!r} is not text in UTF-8") from error
 
     def place(self, title: str, file_type: str) -> str:
-        """The path that a new document gets: its title, with the ending of its type."""
+        """Return the path of a new document: its title, with an extension if it has none."""
         name = title.strip()
         if not _SUFFIX.search(name):
             name += SUFFIXES.get(file_type, ".md")
         path = self._path(name)
         if path.suffix.lower() not in WRITABLE:
             endings = ", ".join(sorted(WRITABLE))
-            raise DocumentError(f"a new document ends in one of {endings}, not in {path.suffix!r}")
+            raise DocumentError(f"Unsupported extension:  {path.suffix!r}. Use one of {endings}")
         if not path.parent.is_dir():
-            raise DocumentError(f"there is no folder {'/'.join(name.split('/')[:-1])!r}")
+            raise DocumentError(f"Folder not found: {'/'.join(name.split('/')[:-1])!r}")
         if os.path.lexists(path):
             raise taken(name)
         return name
 
     def create(self, document_id: str, text: str) -> Document:
-        """Make a new document."""
+        """Create a document."""
         path = self._path(document_id)
         try:
-            path.open("x").close()  # the name is ours, or somebody has it
+            path.open("x").close()  # reserves the name, or fails if it is in use
         except FileExistsError as error:
             raise taken(document_id) from error
         except OSError as error:
@@ -115,7 +116,7 @@ class FolderDocuments:
             raise
 
     def replace(self, document_id: str, text: str, *, base_version: str) -> Document:
-        """Give a document a new text."""
+        """Replace the text of a document."""
         path = self._path(document_id)
         if self.read(document_id).version != base_version:
             raise changed(document_id)
@@ -124,7 +125,7 @@ class FolderDocuments:
     def _put(
         self, document_id: str, path: Path, text: str, *, base_version: str | None = None
     ) -> Document:
-        """Write beside the document, look at it a last time, and take its place."""
+        """Write a temporary file, check the document once more, and replace it atomically."""
         beside: Path | None = None
         try:
             data = text.encode("utf-8")
@@ -139,7 +140,7 @@ class FolderDocuments:
                 raise changed(document_id)
             beside.replace(path)
         except UnicodeEncodeError as error:
-            raise DocumentError("what should be written is not text in UTF-8") from error
+            raise DocumentError("The text cannot be encoded as UTF-8") from error
         except OSError as error:
             raise _failed(document_id, error) from error
         finally:
@@ -155,7 +156,7 @@ class FolderDocuments:
                     yield (Path(folder) / name).relative_to(self.root).as_posix()
 
     def _path(self, document_id: str) -> Path:
-        """Where a document is; a path that could lead anywhere else is refused."""
+        """Return the path of a document; refuses paths that could lead outside the folder."""
         parts = document_id.split("/")
         hidden = any(not part or part.startswith(".") for part in parts)
         if hidden or _NO_NAME.search(document_id):
@@ -175,8 +176,8 @@ class FolderDocuments:
 
 def _outside(document_id: str) -> DocumentError:
     return DocumentError(
-        f"{document_id!r} is not a document of the shared folder: no `..`, no absolute path, "
-        "nothing hidden, no link"
+        f"Not a document in the shared folder: {document_id!r}. No `..`, no absolute path, "
+        "no hidden file, no link"
     )
 
 

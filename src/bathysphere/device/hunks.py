@@ -1,7 +1,7 @@
-"""A change in parts: what differs between two texts, and the text that a choice of parts makes.
+"""Hunks: the differences between two texts, and the text that results from accepting some of them.
 
-Parts are whole lines. Where a text has paragraphs in one long line, as prose often has, they are
-sentences: a person wants to take one of them without the others.
+A hunk consists of whole lines, or of sentences in a text whose paragraphs are single long lines, so
+that a person can accept one sentence without the others.
 """
 
 import difflib
@@ -18,36 +18,36 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*[^\S\n]+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hunk:
-    """One part of a change: lines or sentences that would take the place of others."""
+    """One part of a change: lines or sentences that replace others."""
 
     start: int
-    """Where in the old text it stands, in characters."""
+    """Its position in the old text, in characters."""
     old: tuple[str, ...]
     new: tuple[str, ...]
 
     @property
     def end(self) -> int:
-        """Where in the old text it ends."""
+        """Its end in the old text."""
         return self.start + len(self.old_text)
 
     @property
     def new_text(self) -> str:
-        """What would stand there."""
+        """The text after the change."""
         return "".join(self.new)
 
     @property
     def old_text(self) -> str:
-        """What stands there."""
+        """The text before the change."""
         return "".join(self.old)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, each with its end; joined they are the text."""
+    """Split a text into lines, keeping their line endings."""
     return _LINE.findall(text)
 
 
 def hunks_of(before: str, after: str) -> list[Hunk]:
-    """The parts of a change, in order; something that stays is between two of them."""
+    """Return the hunks of a change in order, separated by unchanged text."""
     lines = lines_of(before), lines_of(after)
     if any(len(line) > LONG_LINE for text in lines for line in text):
         lines = _sentences(lines[0]), _sentences(lines[1])
@@ -64,7 +64,7 @@ def hunks_of(before: str, after: str) -> list[Hunk]:
 
 
 def chosen(before: str, hunks: Sequence[Hunk], texts: Sequence[str | None]) -> str:
-    """The text with each hunk's place filled as chosen; None leaves what stands there."""
+    """Return the text with the chosen replacement for each hunk; None keeps the old text."""
     pieces, at = [], 0
     for hunk, text in zip(hunks, texts, strict=True):
         pieces += [before[at : hunk.start], hunk.old_text if text is None else text]

@@ -1,4 +1,4 @@
-"""Passages that share the rarest words with a question: ranked by words (BM25), not by meaning."""
+"""Full-text search in documents, ranked by BM25."""
 
 import math
 import re
@@ -26,7 +26,7 @@ class Passage:
 
 
 def passages_of(document: Document) -> Iterator[Passage]:
-    """The paragraphs of a document; a long one in pieces."""
+    """Split a document into paragraphs, and long paragraphs into pieces."""
     for block in _BLOCK.finditer(document.text):
         for start in range(block.start(), block.end(), MAX_PASSAGE):
             text = document.text[start : min(start + MAX_PASSAGE, block.end())]
@@ -34,7 +34,7 @@ def passages_of(document: Document) -> Iterator[Passage]:
 
 
 def ranked(query: str, documents: Iterable[Document], *, most: int) -> list[Passage]:
-    """The passages that have words of the query, best first."""
+    """Return the passages that contain words of the query, best first."""
     wanted = set(_words(query))
     counted = [(p, Counter(_words(p.text))) for d in documents for p in passages_of(d)]
     if not wanted or not counted:

@@ -36,7 +36,7 @@ def test_markdown_nests_what_bears_on_a_node_under_it():
     assert f"  - supports: **{premise}** Paper has no use. (not yet accepted; person)" in lines
     assert any(line.startswith(f"  - attacks: **{objection}**") for line in lines)
     assert any(line.startswith(f"    - answers: **{reply}**") for line in lines)
-    assert lines[-1] == f"- {claim} stands on one support alone."
+    assert lines[-1] == f"- {claim} has only one support."
 
 
 def test_argdown_has_every_statement_and_sign():
@@ -77,7 +77,7 @@ def test_every_node_that_stands_is_on_paper_once_and_no_refused_one(known):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda d: d.pop("format"), "not an argument map"),
+        (lambda d: d.pop("format"), "Not an argument map"),
         (lambda d: d.update(version=9), "version 9"),
         (lambda d: d.pop("decisions"), "not well formed: decisions"),
         (lambda d: next(iter(d["nodes"].values())).update(kind="rumour"), "well formed: nodes"),

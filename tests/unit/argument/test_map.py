@@ -111,8 +111,8 @@ def test_a_decision_keeps_its_reason_until_the_next_one():
     ("origin", "kind", "target", "why"),
     [
         ("b", "supports", "b", "bear on itself"),
-        ("a", "answers", "b", "a claim cannot stand in 'answers' to a premise"),
-        ("b", "attacks", "a", "a premise cannot stand in 'attacks'"),
+        ("a", "answers", "b", "Invalid relation: claim 'answers' premise"),
+        ("b", "attacks", "a", "Invalid relation: premise 'attacks'"),
         ("b", "likes", "a", "no relation 'likes'"),
         ("b", "supports", "nothing", "no node 'nothing'"),
     ],

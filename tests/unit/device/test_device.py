@@ -185,9 +185,9 @@ def test_of_a_long_document_a_conflict_brings_the_part_that_was_meant():
 @pytest.mark.parametrize(
     ("search", "replace", "why"),
     [
-        ("nothing like it", "x", "does not stand there"),
-        ("is", "x", "stands there 2 times"),
-        ("trust", "trust", "would change nothing"),
+        ("nothing like it", "x", "was not found"),
+        ("is", "x", "occurs 2 times"),
+        ("trust", "trust", "same as the original text"),
     ],
 )
 def test_a_patch_that_cannot_be_placed_is_an_error_in_words(device, search, replace, why):
@@ -214,7 +214,7 @@ def test_a_device_that_shares_nothing_tells_the_agent_so():
         ("read_user_file", {"file_id": "a"}),
         ("write_user_file", {"title": "a", "content": "", "description": "d"}),
     ):
-        assert "shares no documents in this talk" in ask(device, name, **args)["error"]
+        assert "No documents are shared" in ask(device, name, **args)["error"]
 
 
 # ── hunks ──

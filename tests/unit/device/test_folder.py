@@ -64,25 +64,25 @@ def test_text_files_are_shared_by_their_path_and_nothing_else_is(root, documents
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("../outside/secret.md", "not a document of the shared folder"),
-        ("essays/../../outside/secret.md", "not a document of the shared folder"),
-        ("essays/../money.md", "not a document of the shared folder"),
-        ("./money.md", "not a document of the shared folder"),
-        ("/etc/passwd", "not a document of the shared folder"),
-        ("essays//gold.txt", "not a document of the shared folder"),
-        ("..\\outside\\secret.md", "not a document of the shared folder"),
-        ("money.md\0", "not a document of the shared folder"),
-        ("money.md\n", "not a document of the shared folder"),
-        ("\ud800.md", "not a document of the shared folder"),
-        ("", "not a document of the shared folder"),
-        (".env", "not a document of the shared folder"),
-        (".git/config.md", "not a document of the shared folder"),
-        ("link.md", "not a document of the shared folder"),
-        ("linked/secret.md", "not a document of the shared folder"),
-        ("essays", "there is no document"),
+        ("../outside/secret.md", "Not a document in the shared folder"),
+        ("essays/../../outside/secret.md", "Not a document in the shared folder"),
+        ("essays/../money.md", "Not a document in the shared folder"),
+        ("./money.md", "Not a document in the shared folder"),
+        ("/etc/passwd", "Not a document in the shared folder"),
+        ("essays//gold.txt", "Not a document in the shared folder"),
+        ("..\\outside\\secret.md", "Not a document in the shared folder"),
+        ("money.md\0", "Not a document in the shared folder"),
+        ("money.md\n", "Not a document in the shared folder"),
+        ("\ud800.md", "Not a document in the shared folder"),
+        ("", "Not a document in the shared folder"),
+        (".env", "Not a document in the shared folder"),
+        (".git/config.md", "Not a document in the shared folder"),
+        ("link.md", "Not a document in the shared folder"),
+        ("linked/secret.md", "Not a document in the shared folder"),
+        ("essays", "Document not found"),
         ("money.md/x", "Not a directory"),
-        ("gone.md", "there is no document"),
-        ("pipe.md", "there is no document"),
+        ("gone.md", "Document not found"),
+        ("pipe.md", "Document not found"),
         ("picture.png", "is not text"),
         ("latin.txt", "is not text in UTF-8"),
         ("huge.md", "is larger than 1,000,000 bytes"),
@@ -108,7 +108,7 @@ def test_what_is_not_shared_cannot_be_read_or_changed(root, documents, outside, 
 
 
 def test_a_file_that_is_not_there_is_no_folder_to_share(root):
-    with pytest.raises(ConfigError, match="there is no folder"):
+    with pytest.raises(ConfigError, match="Folder not found"):
         FolderDocuments(root / "money.md")
 
 
@@ -185,15 +185,15 @@ def test_a_new_document_has_its_title_as_a_name(root, documents, title, file_typ
 @pytest.mark.parametrize(
     ("title", "why"),
     [
-        ("../escape", "not a document of the shared folder"),
-        ("/tmp/escape", "not a document of the shared folder"),
-        (".profile", "not a document of the shared folder"),
-        ("linked/escape", "not a document of the shared folder"),
-        ("run.sh", "a new document ends in one of"),
-        ("conftest.py", "a new document ends in one of"),
-        ("nowhere/x", "there is no folder 'nowhere'"),
+        ("../escape", "Not a document in the shared folder"),
+        ("/tmp/escape", "Not a document in the shared folder"),
+        (".profile", "Not a document in the shared folder"),
+        ("linked/escape", "Not a document in the shared folder"),
+        ("run.sh", "Unsupported extension"),
+        ("conftest.py", "Unsupported extension"),
+        ("nowhere/x", "Folder not found: 'nowhere'"),
         ("money.md", "already"),
-        ("dangling.md", "not a document of the shared folder"),
+        ("dangling.md", "Not a document in the shared folder"),
     ],
 )
 def test_a_new_document_is_not_made_where_it_may_not_be(root, documents, outside, title, why):
@@ -250,5 +250,5 @@ def test_where_nothing_is_shared_everything_says_so():
         lambda: nothing.create("a", "x"),
         lambda: nothing.replace("a", "x", base_version="1"),
     ):
-        with pytest.raises(DocumentError, match="shares no documents in this talk"):
+        with pytest.raises(DocumentError, match="No documents are shared"):
             ask()

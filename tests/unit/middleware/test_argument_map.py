@@ -102,7 +102,7 @@ async def test_what_cannot_be_is_an_error_result_that_says_why():
     state = await say(graph)
     statuses, texts = zip(*results(state)[1:], strict=True)
     assert statuses == ("error",) * 3
-    assert texts[0].startswith("there is no node 'x-1'")
+    assert texts[0].startswith("Node not found: 'x-1'")
     assert texts[1].startswith("Anchor it")
     assert list(state["argument_map"]["nodes"]) == [CLAIM]
 

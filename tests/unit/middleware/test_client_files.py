@@ -179,7 +179,7 @@ def test_a_new_document_is_proposed_with_its_purpose(mode):
 
 def test_an_error_of_the_device_is_a_result(mode):
     state = Talk(mode, device_with(), READ, says("ok")).go()
-    assert results(state) == ["The person's device says: there is no document 'essay'"]
+    assert results(state) == ["The person's device says: Document not found: 'essay'"]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ export class Device {
   async open(project: string, id: string): Promise<Document> {
     const document = await this.documents.read(id);
     if (document.projectId === project) return document;
-    throw new DocumentError(`there is no document '${id}': list them to see what there is`);
+    throw new DocumentError(`Document not found: '${id}'. List the documents to see which exist`);
   }
 
   #answer(name: Read, args: Fields, project: string): Promise<Json> {

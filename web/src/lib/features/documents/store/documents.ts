@@ -124,7 +124,8 @@ export class Documents {
     if (clean === null) throw new DocumentError('a document needs a title of at most 300 characters');
     const name = withSuffix(clean, type);
     if ((await this.#taken(projectId)).has(name.toLowerCase())) {
-      throw new DocumentError(`there is a document '${name}' already: choose another title, or read and patch it`);
+      throw new DocumentError(`Document already exists: '${name}'. Choose another title, or read and
+      patch it`);
     }
     return name;
   }
@@ -160,20 +161,16 @@ export class Documents {
   async replace(id: string, change: Change): Promise<Document> {
     const text = checked(change.text);
     return this.db.transaction('rw', this.db.documents, this.db.versions, async () => {
-      const row = await this.#row(id);
-      if (row.version !== change.base) throw new DocumentChanged(`'${row.title}' was changed in between`);
-      const version = versionOf(text);
-      if (version === row.version) return { ...row, text };
-      const by = change.by ?? 'person';
-      const at = this.now();
-      const last = await this.db.versions.get([id, row.number]);
-      const isTyping = by === 'person' && last?.by === 'person' && !last.isKept && at - last.at < TYPING_MS;
-      const number = isTyping ? row.number : row.number + 1;
-      const next = { ...row, version, number, characters: new Positions(text).total, changedAt: at };
-      await this.db.documents.put(next);
-      const written = versionRow(next, text, { at: isTyping ? last.at : at, by, why: change.why ?? '' });
-      await this.db.versions.put(written);
-      return { ...next, text };
+      const row = await this.#row(id); if (row.version !== change.base) throw new
+      DocumentChanged(`Document changed since it was read: '${row.title}'`); const version =
+      versionOf(text); if (version === row.version) return { ...row, text }; const by = change.by ??
+      'person'; const at = this.now(); const last = await this.db.versions.get([id, row.number]);
+      const isTyping = by === 'person' && last?.by === 'person' && !last.isKept && at - last.at <
+      TYPING_MS; const number = isTyping ? row.number : row.number + 1; const next = { ...row,
+      version, number, characters: new Positions(text).total, changedAt: at }; await
+      this.db.documents.put(next); const written = versionRow(next, text, { at: isTyping ? last.at :
+      at, by, why: change.why ?? '' }); await this.db.versions.put(written); return { ...next, text
+      };
     });
   }
 
@@ -197,9 +194,8 @@ export class Documents {
   }
 
   async #row(id: string): Promise<DocumentRow> {
-    const row = await this.db.documents.get(id);
-    if (!row) throw new DocumentError(`there is no document '${id}': list them to see what there is`);
-    return row;
+    const row = await this.db.documents.get(id); if (!row) throw new DocumentError(`Document not
+    found: '${id}'. List the documents to see which exist`); return row;
   }
 
   async #taken(projectId: string): Promise<Set<string>> {

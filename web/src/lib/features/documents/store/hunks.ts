@@ -34,7 +34,7 @@ export function hunksOf(before: string, after: string): Hunk[] {
   }));
 }
 
-/** The text with each hunk's place filled as chosen; null leaves what stands there. */
+/** The text with the chosen replacement for each hunk; null keeps the old text. */
 export function chosen(before: string, hunks: readonly Hunk[], texts: readonly (string | null)[]): string {
   let at = 0;
   let made = '';
