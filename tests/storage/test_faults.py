@@ -90,7 +90,7 @@ def test_a_store_that_never_answers_is_said_to_be_unknown(gcs_server):
 
     backend._objects.put = fail_from_here
     result = backend.write("/a", "one")
-    assert "did not say whether it was written" in result.error
+    assert "did not confirm the write" in result.error
     gcs_server.reset()
     assert backend.read("/a").error  # reset took it away; the backend goes on
 

@@ -1,16 +1,16 @@
-"""Scratch: the agent's own files, kept in graph state, safe to edit from many subagents at once.
+"""The scratch backend: files in graph state that concurrent subagents can edit safely.
 
-deepagents' `StateBackend` gives every subagent a copy of the files and merges what comes back by
-"the last one wins", so of two subagents that edit one file one edit is lost without a word. Here:
+deepagents' `StateBackend` gives every subagent a copy of the files and merges the copies with "last
+write wins", so if two subagents edit the same file, one edit is silently lost. Here:
 
-- While the tool calls of one step are under way, the newest text of every file they touched is
-  shared by the whole tree (`share`), and an edit is applied to it under a lock. Both edits stay.
-- Every stored file carries its revision and those it grew from. When two versions meet in graph
-  state, the descendant wins. Where neither descends from the other (a subagent that went on in
-  another process), both are kept: the one that came later under `<path>.conflict-<revision>`.
-- A deletion is a revision too, so a subagent's deletion reaches its parent.
+- During the tool calls of one step, the newest text of every file they touched is shared by the
+  whole tree (`share`), and edits are applied to it under a lock. Both edits are kept.
+- Every stored file has a revision and a list of its ancestors. When two versions are merged in
+  graph state, the descendant wins. If neither descends from the other (a subagent continued in
+  another process), both are kept: the later one as `<path>.conflict-<revision>`.
+- A deletion is a revision as well, so a subagent's deletion reaches its parent.
 
-A bad path (`tenancy.paths`) or a missing file is a result the model can read, never an exception.
+An invalid path (`tenancy.paths`) or a missing file is an error result, never an exception.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ from bathysphere.tenancy.paths import canonical
 from bathysphere.upstream import CONFIG_KEY_READ, file_type_of
 
 StoredFile = dict[str, Any]
-"""A `FileData` with `rev` (its revision) and `past` (the revisions it grew from, newest first)."""
+"""A `FileData` with `rev` (its revision) and `past` (its ancestors, newest first)."""
 
 Files = dict[str, StoredFile]
 
@@ -51,7 +51,7 @@ PAST_REVS = 32
 
 
 class _Shared:
-    """The newest text of the files that a run touched in its present step."""
+    """The newest text of the files touched by a run in its current step."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -65,17 +65,17 @@ _live: RecentRuns[_Shared] = RecentRuns(_Shared, keep=256)
 
 @contextmanager
 def share(run_id: str, call: str) -> Iterator[None]:
-    """Share the run's files among its agents while one tool call of its step is under way.
+    """Share a run's files among its agents for the duration of one tool call.
 
-    `call` names the tool call the same way each time it is run. A call that finished and comes
-    again is a step that is run again: it starts from the files of its checkpoint.
+    `call` identifies the tool call across executions. If a finished call is made again, its step is
+    being repeated: it starts from the files of its checkpoint.
     """
     if call in _live.of(run_id).finished:
         _live.forget(run_id)
     shared = _live.of(run_id)
     try:
         yield
-    except GraphBubbleUp:  # a pause: what others finished meanwhile is still to be seen
+    except GraphBubbleUp:  # paused: files that others finished in the meantime stay shared
         raise
     except BaseException:
         _live.forget(run_id)
@@ -84,12 +84,12 @@ def share(run_id: str, call: str) -> Iterator[None]:
 
 
 def settle(run_id: str) -> None:
-    """The step is over and graph state has all its files: nothing is shared any more."""
+    """Stop sharing at the end of a step, when graph state has all files."""
     _live.forget(run_id)
 
 
 def merge_files(files: Files | None, updates: Sequence[Mapping[str, StoredFile | None]]) -> Files:
-    """Graph state's reducer: fold updates in, the descendant of two versions wins."""
+    """Reducer of graph state: apply updates; of two versions, the descendant wins."""
     merged: Files = dict(files or {})
     for update in updates:
         for given_path, stored in update.items():
@@ -102,17 +102,17 @@ def merge_files(files: Files | None, updates: Sequence[Mapping[str, StoredFile |
 
 
 def _as_stored(given: Any) -> StoredFile:
-    """A file as it is stored; a client may have given bare text."""
+    """Return a file in its stored form; clients may send plain text."""
     return {"content": given, "encoding": "utf-8"} if isinstance(given, str) else given
 
 
 def tombstones(files: Mapping[str, StoredFile] | None) -> list[str]:
-    """Paths whose newest revision is their deletion."""
+    """Return the paths whose newest revision is a deletion."""
     return [path for path, stored in (files or {}).items() if stored.get("deleted")]
 
 
 class ScratchBackend(StateBackend, VersionedBackend):
-    """Files in graph state, with revisions; usable only inside a run, as `StateBackend` is."""
+    """Files in graph state, with revisions. Usable only inside a run, like `StateBackend`."""
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Read a window of lines."""
@@ -155,7 +155,7 @@ class ScratchBackend(StateBackend, VersionedBackend):
         *,
         expect: Expectation | None = None,
     ) -> EditResult:
-        """Replace text in the newest version of a file, keeping its line ends."""
+        """Replace text in the newest version of a file, keeping its line endings."""
         try:
             path = canonical(file_path)
             new_string.encode()
@@ -169,7 +169,7 @@ class ScratchBackend(StateBackend, VersionedBackend):
             return super().edit(path, old, new, replace_all)
 
     def delete(self, file_path: str, *, expect: Expectation | None = None) -> DeleteResult:
-        """Delete a file, or a folder with all that is in it; never the root."""
+        """Delete a file, or a folder with its contents; never the root."""
         try:
             path = canonical(file_path.removesuffix("/"))
         except InvalidPath as error:
@@ -207,7 +207,7 @@ class ScratchBackend(StateBackend, VersionedBackend):
         return answers
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Read several files whole."""
+        """Read several whole files."""
         found = super().download_files([path if _code(path) else canonical(path) for path in paths])
         return [
             FileDownloadResponse(path=path, content=one.content, error=_code(path) or one.error)
@@ -245,7 +245,7 @@ class ScratchBackend(StateBackend, VersionedBackend):
 
 
 class _Conflict(NamedTuple):
-    """Why no file can have a path, for the model and as the protocol's uploads name it."""
+    """Why a path cannot be a file: a message for the model, and the upload protocol's code."""
 
     text: str
     code: FileOperationError
@@ -260,7 +260,7 @@ def _conflict(files: Mapping[str, Any], path: str) -> _Conflict | None:
     place = path.find("/", 1)
     while place != -1:
         if path[:place] in files:
-            text = f"Error: '{path[:place]}' is a file, so nothing can be below it"
+            text = f"Error: '{path[:place]}' is a file, not a folder"
             return _Conflict(text, "invalid_path")
         place = path.find("/", place + 1)
     return (
@@ -271,7 +271,7 @@ def _conflict(files: Mapping[str, Any], path: str) -> _Conflict | None:
 
 
 def _code(path: str) -> FileOperationError | None:
-    """What an upload or download says of a path that no file may have."""
+    """Return the error code of an upload or download for an invalid path."""
     try:
         canonical(path)
     except InvalidPath:
@@ -304,7 +304,7 @@ def _window(stored: StoredFile, path: str, offset: int, limit: int) -> ReadResul
 
 
 def _stamp(stored: StoredFile | None, current: StoredFile | None) -> StoredFile:
-    """Make a new revision that grew from the current one; `None` is a deletion."""
+    """Create a new revision from the current one; `None` is a deletion."""
     deletion = {"content": "", "encoding": "utf-8", "deleted": True}
     fresh = {k: v for k, v in (stored or deletion).items() if k not in ("rev", "past")}
     past = (_rev(current) + current.get("past", "")) if current else ""
@@ -316,21 +316,21 @@ def _stamp(stored: StoredFile | None, current: StoredFile | None) -> StoredFile:
 
 
 def _meet(files: Files, path: str, new: StoredFile) -> None:
-    """Put `new` where another version may be: the descendant stays, a rival is kept beside it."""
+    """Merge a version: the descendant is kept, a conflicting version is kept as a copy."""
     old = files.get(path)
     if old is None or _grew_from(new, old):
         files[path] = new
     elif _grew_from(old, new):
         return
     elif "rev" not in new or old.get("deleted"):
-        # Given from outside it is what the client wants; and a deletion yields to an edit.
+        # A client's version wins, and an edit wins over a deletion.
         files[path] = new
     elif not new.get("deleted"):
         _keep_beside(files, f"{path}.conflict-", new)
 
 
 def _keep_beside(files: Files, prefix: str, rival: StoredFile) -> None:
-    """Keep a rival of the version in place, once, in its newest form."""
+    """Keep a conflicting version under its own path, once, at its newest revision."""
     rivals = {path: stored for path, stored in files.items() if path.startswith(prefix)}
     if any(_grew_from(stored, rival) for stored in rivals.values()):
         return
@@ -341,7 +341,7 @@ def _keep_beside(files: Files, prefix: str, rival: StoredFile) -> None:
 
 
 def _grew_from(new: StoredFile, old: StoredFile) -> bool:
-    """Whether `new` is `old` or a later version of it."""
+    """Whether `new` is `old` or a descendant of it."""
     rev = _rev(old)
     if rev == _rev(new):
         return True
@@ -350,6 +350,6 @@ def _grew_from(new: StoredFile, old: StoredFile) -> bool:
 
 
 def _rev(stored: StoredFile) -> str:
-    """The revision; that of a file given from outside is its content's hash."""
+    """Return the revision; for a file from a client, the hash of its content."""
     rev: str | None = stored.get("rev")
     return rev or hashlib.sha256(str(stored.get("content")).encode()).hexdigest()[:REV_LENGTH]

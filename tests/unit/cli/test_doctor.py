@@ -175,7 +175,7 @@ def test_what_is_set_up_is_told_without_its_secrets(monkeypatch, capsys):
     ("variable", "value", "row"),
     [
         ("BATHYSPHERE_STORAGE_KIND", "tape", "problem  storage: Invalid BATHYSPHERE_STORAGE_KIND"),
-        ("BATHYSPHERE_STORAGE_KIND", "gcs", "problem  storage: the bucket has no name"),
+        ("BATHYSPHERE_STORAGE_KIND", "gcs", "problem  storage: The bucket has no name"),
         ("BATHYSPHERE_SEARCH_ENGINE", "nonsense", "problem  search: Invalid value for"),
         ("BATHYSPHERE_RESEARCH_CORPUS", "nowhere", "problem  search: Folder not found: nowhere"),
         ("BATHYSPHERE_SEARCH_ENGINE", "searxng", "problem  search: SearXNG is not configured"),

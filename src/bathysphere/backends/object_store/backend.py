@@ -46,10 +46,10 @@ from bathysphere.backends.object_store.objects import (
 from bathysphere.backends.object_store.rendering import (
     Reader,
     code_of,
+    error_text,
     file_info,
     is_text_by_name,
     replaced_in,
-    said,
 )
 from bathysphere.backends.object_store.search import Candidate, Search, SearchLimits
 from bathysphere.core.clock import Clock, SystemClock
@@ -60,7 +60,7 @@ from bathysphere.tenancy.root import Root
 RootOf = Callable[[], Root]
 QuotaOf = Callable[[str], Quota]
 
-BUSY = "Error: '{path}' is being changed by others all the time. Nothing was written; try later."
+BUSY = "Error: '{path}' is being changed too often. Nothing was written; try again later."
 _LARGEST_EDIT = 8
 
 
@@ -69,11 +69,11 @@ class ObjectStoreBackend(VersionedBackend):
 
     Args:
         objects: The bucket, from `open_bucket`.
-        root: The workspace's root, or how to find it; asked on every call. It may refuse.
-        write_mode: `create` refuses to write a file that is there.
-        quota: What a tenant may store; nothing is counted without one.
-        limits: How far a search goes.
-        edit_seconds: How long an edit tries to get its turn.
+        root: The workspace's root, or a function that returns it on every call and may refuse.
+        write_mode: `create` refuses to overwrite an existing file.
+        quota: The storage quota of tenants; None for no quota.
+        limits: Limits of a search.
+        edit_seconds: How long an edit is retried.
         clock: For deadlines.
     """
 
@@ -111,7 +111,7 @@ class ObjectStoreBackend(VersionedBackend):
             key = root.folder_key(path)
             listing = self._objects.folder(key)
         except BathysphereError as error:
-            return LsResult(error=said(error))
+            return LsResult(error=error_text(error))
         # A console's "new folder" is an object with the folder's name and nothing in it.
         metas = [m for m in listing.metas if m.size or m.key not in listing.folders]
         entries = [file_info(p, meta) for meta in metas if (p := root.path(meta.key))]
@@ -133,7 +133,7 @@ class ObjectStoreBackend(VersionedBackend):
                 return ReadResult(error=f"Error: File '{file_path}' not found"), None
             shown = self._reader.shown(file_path, got, max(int(offset), 0), max(int(limit), 0))
         except BathysphereError as error:
-            return ReadResult(error=said(error)), None
+            return ReadResult(error=error_text(error)), None
         return shown, got.meta
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
@@ -143,9 +143,9 @@ class ObjectStoreBackend(VersionedBackend):
         except InvalidGlobPatternError as error:
             return GlobResult(error=str(error))
         except BathysphereError as error:
-            return GlobResult(error=said(error))
+            return GlobResult(error=error_text(error))
         empty = [c for c in found if not c.meta.size]
-        if empty:  # an empty object may be a console's folder, which is no file
+        if empty:  # an empty object may be a folder made in a console, which is not a file
             with ThreadPoolExecutor(8, thread_name_prefix="glob") as pool:
                 there = list(pool.map(lambda c: self._objects.head(c.meta.key), empty[:200]))
             gone = {c.path for c, meta in zip(empty, there, strict=False) if meta is None}
@@ -175,7 +175,7 @@ class ObjectStoreBackend(VersionedBackend):
         except InvalidGlobPatternError as error:
             return GrepResult(error=str(error))
         except BathysphereError as error:
-            return GrepResult(error=said(error))
+            return GrepResult(error=error_text(error))
 
     # ── changing ──
 
@@ -198,12 +198,12 @@ class ObjectStoreBackend(VersionedBackend):
         except Changed as error:
             return WriteResult(error=self._refused_write(file_path, error, expect))
         except BathysphereError as error:
-            return WriteResult(error=said(error))
+            return WriteResult(error=error_text(error))
         return WriteResult(path=file_path)
 
     def _store(self, root: Root, path: str, data: bytes, expect: Expect) -> None:
         key = root.key(path)
-        if not isinstance(expect, Version):  # else the file is there
+        if not isinstance(expect, Version):  # otherwise the file exists
             refuse_conflict(self._objects, root, key)
         quota = self._quota_of(root)
         more = Usage()
@@ -223,7 +223,7 @@ class ObjectStoreBackend(VersionedBackend):
             return "absent"
         meta = self._objects.head(self._root_of().key(path))
         if meta is None or meta.version.token != expect.token:
-            raise Changed("the file is not at the version that was shown")
+            raise Changed("the file is no longer at the version that was shown")
         return meta.version
 
     def _refused_write(self, path: str, error: Changed, expect: Expectation | None) -> str:
@@ -231,7 +231,7 @@ class ObjectStoreBackend(VersionedBackend):
             return expect.refuse(path)
         if self._write_mode == "create":
             return f"Error: '{path}' already exists"
-        return said(error)
+        return error_text(error)
 
     def edit(
         self,
@@ -250,7 +250,7 @@ class ObjectStoreBackend(VersionedBackend):
         except UnicodeEncodeError:
             return EditResult(error="Error: the new text is not Unicode text")
         except BathysphereError as error:
-            return EditResult(error=said(error))
+            return EditResult(error=error_text(error))
 
     def _edit(
         self,
@@ -295,7 +295,7 @@ class ObjectStoreBackend(VersionedBackend):
                 return DeleteResult(error=f"Error: File '{file_path}' not found")
             self._objects.delete(keys)
         except BathysphereError as error:
-            return DeleteResult(error=said(error))
+            return DeleteResult(error=error_text(error))
         return DeleteResult(path=file_path)
 
     # ── whole files, in and out ──
@@ -328,7 +328,7 @@ class ObjectStoreBackend(VersionedBackend):
     # ── for those who bind a change to what was seen ──
 
     def seen(self, file_path: str) -> tuple[str, bytes] | None:
-        """A file's version token and its bytes, or nothing where it is not there.
+        """Return a file's version token and bytes, or None if it does not exist.
 
         Raises:
             BathysphereError: The path or the caller is refused, or the store failed.
@@ -337,7 +337,7 @@ class ObjectStoreBackend(VersionedBackend):
         return (got.meta.version.token, got.data) if got else None
 
     def seen_below(self, folder: str) -> dict[str, Meta]:
-        """The files of a folder by their paths, each with its version.
+        """Return the files of a folder by path, each with its version.
 
         Raises:
             BathysphereError: The path or the caller is refused, or the store failed.
@@ -346,16 +346,16 @@ class ObjectStoreBackend(VersionedBackend):
         return files_below(self._objects, root, root.key(folder))
 
     def refuse_conflict(self, file_path: str) -> None:
-        """Check that no folder has this path, and no file the path of a folder above it.
+        """Check that the path is not a folder, and that none of its parents is a file.
 
         Raises:
-            BathysphereError: One has, the caller is refused, or the store failed.
+            BathysphereError: There is a conflict, the caller is refused, or the store failed.
         """
         root = self._root_of()
         refuse_conflict(self._objects, root, root.key(file_path))
 
     def strange_keys(self) -> list[str]:
-        """Keys under the root that no path leads to: put there by others, for a sweep.
+        """Return keys under the root that are not valid paths, for a sweep.
 
         Raises:
             BathysphereError: The caller is refused, or the store failed.
@@ -368,7 +368,7 @@ class ObjectStoreBackend(VersionedBackend):
     # ── the key space ──
 
     def _files(self, path: str | None, pattern: str | None) -> tuple[list[Candidate], Root]:
-        """The files at or under a path, those that a glob matches."""
+        """Return the files at or under a path that match a glob."""
         matches = compile_grep_include_glob(pattern) if pattern else None
         root = self._root_of()
         start = path or "/"

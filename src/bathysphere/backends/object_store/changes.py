@@ -1,7 +1,7 @@
-"""The record of changes: who changed which file, who approved it, and what was there before.
+"""The change log: who changed which file, who approved it, and its content before.
 
-A change is written down before it is made, with what the file held, and finished after. One that
-was begun and never finished may have happened; the version the file has says which.
+A change is recorded before it is made, with the file's content, and marked as finished after. An
+unfinished change may or may not have been made; the file's version tells.
 """
 
 import difflib
@@ -10,61 +10,61 @@ from typing import Literal, Protocol
 
 Action = Literal["write", "edit", "delete", "undo"]
 MAX_KEPT_BYTES = 8 << 20
-"""The largest file whose earlier content is kept; a larger one cannot be undone."""
+"""The largest file whose previous content is stored; changes to a larger one cannot be undone."""
 MAX_DIFFERENCE = 100_000
-"""The longest difference that a person can be asked about, in characters."""
-CUT = "[the difference is longer]"
+"""Maximum length of a diff shown for approval, in characters."""
+CUT = "[diff truncated]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """One change, before it is made."""
+    """A change that is about to be made."""
 
     workspace: str
     call: str
-    """The tool call that asked for it: one change a call, however often its step is run."""
+    """The id of the tool call: one change per call, even if its step is executed again."""
     action: Action
     path: str
     before_version: str
     before: bytes | None
-    """What the file held; None where there was none."""
+    """The file's content before; None if it did not exist."""
     approver: str
 
 
 class ChangeLog(Protocol):
-    """Where a run's changes are written down; tenant, user, thread and run are the log's own."""
+    """The change log of one run, which knows its tenant, user and thread."""
 
     async def begin(self, change: Change) -> None:
-        """Write it down before it is made; a second time changes nothing."""
+        """Record a change before it is made; idempotent."""
         ...
 
     async def finish(self, call: str, *, after_version: str) -> None:
-        """It was made."""
+        """Record that the change was made."""
         ...
 
     async def drop(self, call: str) -> None:
-        """It was not made."""
+        """Record that the change was not made."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """What becomes of a file: all of it, and as much of it as can be shown."""
+    """A diff of a file, possibly truncated for display."""
 
     text: str
-    """A unified diff, or the sizes of what is not text."""
+    """A unified diff, or the sizes if the file is not text."""
     is_whole: bool
-    """Whether `text` is all of it. Nobody may approve a difference that they cannot see whole."""
+    """Whether `text` is complete. A truncated diff must not be approved."""
     added: int = 0
     removed: int = 0
 
 
 def difference(path: str, before: bytes | None, after: bytes | None) -> Difference:
-    """What becomes of a file, as the person reads it."""
+    """Return the diff of a file for a person to read."""
     try:
         texts = [(data or b"").decode().splitlines(keepends=True) for data in (before, after)]
     except UnicodeDecodeError:
-        sizes = f"{path}: {len(before or b'')} bytes become {len(after or b'')}"
+        sizes = f"{path}: {len(before or b'')} bytes → {len(after or b'')} bytes"
         return Difference(text=sizes, is_whole=True)
     old, new = (path if data is not None else "/dev/null" for data in (before, after))
     lines = list(difflib.unified_diff(texts[0], texts[1], old, new))

@@ -6,17 +6,17 @@ from bathysphere.core.errors import ConfigError, missing_extra
 
 
 def open_bucket(config: BucketConfig) -> StoredObjects:
-    """Open it; nothing is read or written yet.
+    """Open a bucket without reading or writing anything yet.
 
     Raises:
-        ConfigError: Something is missing or cannot be used.
+        ConfigError: The configuration is incomplete or invalid.
     """
     if config.kind == "local":
         from bathysphere.backends.object_store.local import LocalObjects
 
         if config.folder is None:
             hint = "set BATHYSPHERE_STORAGE_FOLDER"
-            raise ConfigError("a local bucket needs a folder", hint=hint)
+            raise ConfigError("A local bucket needs a folder", hint=hint)
         return LocalObjects(config.folder)
     try:
         from bathysphere.backends.object_store.obstore_client import ObstoreObjects, open_store
@@ -25,5 +25,5 @@ def open_bucket(config: BucketConfig) -> StoredObjects:
         raise missing_extra("an object store", "storage") from error
     if config.kind != "memory" and not config.name:
         hint = "set BATHYSPHERE_STORAGE_BUCKET"
-        raise ConfigError("the bucket has no name", hint=hint)
+        raise ConfigError("The bucket has no name", hint=hint)
     return ObstoreObjects(open_store(config), raw_list=raw_lister(config), tries=config.tries)

@@ -1,7 +1,7 @@
-"""Folders in a store that has none: a path is a file or a folder, and a deletion is exact.
+"""Folders in an object store: a path is either a file or a folder, and deletions are exact.
 
-A bucket lets `reports` and `reports/q1.md` exist side by side. Writes refuse to make that so, and
-a deletion never takes more than was asked for: one key, or the files that a person was shown.
+A bucket allows both `reports` and `reports/q1.md`. Writes refuse to create such a conflict, and a
+deletion never removes more than requested: one key, or the files that a person was shown.
 """
 
 import hashlib
@@ -15,35 +15,35 @@ from bathysphere.tenancy.root import Root
 
 
 class IsFolder(CallerError):
-    """A folder has this path."""
+    """The path is a folder."""
 
     code = "is_a_folder"
 
 
 class NotFolder(CallerError):
-    """A file is where the path needs a folder."""
+    """A parent of the path is a file."""
 
     code = "not_a_folder"
 
 
 class FileAndFolder(CallerError):
-    """The store has both a file and a folder of this path."""
+    """The path is both a file and a folder."""
 
     code = "file_and_folder"
 
 
 def refuse_conflict(objects: StoredObjects, root: Root, key: str) -> None:
-    """Check that a file can be stored under a key without becoming a folder's namesake.
+    """Check that storing a file under a key does not conflict with a folder.
 
     Raises:
-        IsFolder: There are files below the key.
-        NotFolder: A file has the name of a folder above the key.
+        IsFolder: The key is a folder with files.
+        NotFolder: A parent folder of the key is a file.
     """
     start = len(root.prefix) + 1
     place = key.find("/", start)
     while place != -1:
         if objects.head(key[:place]) is not None:
-            raise NotFolder(f"'{key[start - 1 : place]}' is a file, so nothing can be below it")
+            raise NotFolder(f"'{key[start - 1 : place]}' is a file, not a folder")
         place = key.find("/", place + 1)
     if _has_files(objects, key):
         raise IsFolder(f"'{key[start - 1 :]}' is a folder")
@@ -53,12 +53,12 @@ def _has_files(objects: StoredObjects, key: str) -> bool:
     top = objects.folder(key)
     if top.strange or any(meta.key.startswith(f"{key}/") for meta in top.metas):
         return True
-    # Some stores go on listing a folder after its last file is gone.
+    # Some stores still list a folder after its last file was deleted.
     return any(objects.listing(folder).metas for folder in top.folders)
 
 
 def files_below(objects: StoredObjects, root: Root, key: str) -> dict[str, Meta]:
-    """The files of a folder by their paths, those that a path leads to."""
+    """Return the files of a folder by path; invalid keys are left out."""
     inside = (meta for meta in objects.listing(key).metas if meta.key.startswith(f"{key}/"))
     return {path: meta for meta in inside if (path := root.path(meta.key)) is not None}
 
@@ -74,13 +74,13 @@ def literal_folders(pattern: str | None) -> list[str]:
 
 
 def token_of(files: Mapping[str, Meta]) -> str:
-    """One token for the versions of all files of a folder."""
+    """Return one token for the versions of all files of a folder."""
     versions = "\n".join(f"{path} {meta.version.token}" for path, meta in sorted(files.items()))
     return hashlib.sha256(versions.encode()).hexdigest()
 
 
 def describe_files(folder: str, files: Mapping[str, Meta]) -> str:
-    """What is deleted with a folder, as a person reads it."""
+    """List the files that are deleted with a folder, for a person to read."""
     title = f"Delete the folder {folder} with {len(files)} files:"
     return "\n".join([title, *(f"{path} ({meta.size} bytes)" for path, meta in files.items())])
 
@@ -88,10 +88,10 @@ def describe_files(folder: str, files: Mapping[str, Meta]) -> str:
 def keys_to_delete(
     objects: StoredObjects, root: Root, key: str, expectation: Expectation | None
 ) -> list[str] | None:
-    """What a deletion removes, no more than its expectation names; None where that is stale.
+    """Return the keys to delete, at most those expected; None if the expectation is stale.
 
     Raises:
-        FileAndFolder: Without an expectation it is not clear which of the two is meant.
+        FileAndFolder: The path is ambiguous and there is no expectation.
     """
     there = objects.head(key)
     if expectation is not None and expectation.files is None:
@@ -110,5 +110,5 @@ def keys_to_delete(
 
 
 def _are_shown(below: Mapping[str, Meta], shown: Mapping[str, str]) -> bool:
-    """Whether each file was shown, in this version. Some may be gone: that is what was asked."""
+    """Whether each file was shown at this version. Files that are already gone do not matter."""
     return all(shown.get(path) == meta.version.token for path, meta in below.items())

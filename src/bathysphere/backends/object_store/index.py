@@ -1,9 +1,10 @@
-"""An index of a large workspace: for each version of an object, which letter triples it has.
+"""A trigram index of a large workspace: which byte triples each version of an object contains.
 
-Beyond some twenty thousand objects a search cannot read them all within its time. What a search
-has read is remembered here, in the bucket, outside every workspace's root; the next search reads
-only objects that may hold its words, and those nobody has read yet. A stale or missing entry costs
-a read, never a match. Parts are written by compare-and-swap; who loses leaves it to the next one.
+Beyond about twenty thousand objects a search cannot read them all within its time limit. Each
+search adds what it has read to an index in the bucket, outside every workspace's root; the next
+search reads only objects that may match, and those not indexed yet. A stale or missing entry costs
+a read, never a match. Parts are written by compare-and-swap; a lost race is retried by the next
+search.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from bathysphere.backends.object_store.objects import (
 )
 
 FOLDER = ".index"
-"""No workspace can have this name, so no path leads here."""
+"""Not a valid name of a workspace, so no path leads here."""
 PARTS = 32
 _BITS = 4096
 _HEAD = struct.Struct(">HB")
@@ -29,7 +30,7 @@ _Filter = int
 
 
 class SearchIndex:
-    """The indexes of the workspaces this process has searched."""
+    """The indexes of the workspaces searched by this process."""
 
     def __init__(self, objects: StoredObjects) -> None:
         self._objects = objects
@@ -37,7 +38,7 @@ class SearchIndex:
         self._lock = threading.Lock()
 
     def of(self, prefix: str) -> "WorkspaceIndex":
-        """The index kept under a prefix, loaded at first use."""
+        """Return the index stored under a prefix, loaded on first use."""
         with self._lock:
             if prefix not in self._known:
                 self._known[prefix] = WorkspaceIndex(self._objects, prefix)
@@ -46,7 +47,7 @@ class SearchIndex:
 
 
 class WorkspaceIndex:
-    """One workspace's index: filters by key, each for one version."""
+    """The index of one workspace: a filter per key, each for one version."""
 
     def __init__(self, objects: StoredObjects, prefix: str) -> None:
         self._objects = objects
@@ -57,7 +58,7 @@ class WorkspaceIndex:
         self._lock = threading.Lock()
 
     def may_hold(self, meta: Meta, needle: bytes) -> bool:
-        """Whether the object may have these bytes; what is not known may."""
+        """Whether the object may contain these bytes; True if it is not indexed."""
         known = self._filters[_part(meta.key)].get(meta.key)
         if known is None or known[0] != meta.version.token:
             return True
@@ -65,7 +66,7 @@ class WorkspaceIndex:
         return known[1] & wanted == wanted
 
     def add(self, meta: Meta, body: bytes) -> None:
-        """Remember what an object has."""
+        """Add an object to the index."""
         part = _part(meta.key)
         known = self._filters[part].get(meta.key)
         if known is None or known[0] != meta.version.token:
@@ -74,12 +75,12 @@ class WorkspaceIndex:
                 self._changed.add(part)
 
     def load(self) -> None:
-        """Read what others have found out; without it the search is only slower."""
+        """Load the stored index; if that fails, the search is only slower."""
         with ThreadPoolExecutor(16, thread_name_prefix="index") as pool:
             list(pool.map(self._load, range(PARTS)))
 
     def save(self) -> None:
-        """Write the parts that grew."""
+        """Write the parts that changed."""
         with self._lock:
             changed, self._changed = sorted(self._changed), set()
         if changed:
@@ -104,7 +105,7 @@ class WorkspaceIndex:
         try:
             self._expect[part] = self._objects.put(self._key(part), data, expect=self._expect[part])
         except Changed:
-            self._load(part)  # another process was first; ours is written with the next search
+            self._load(part)  # another process was faster; ours is written with the next search
             with self._lock:
                 self._changed.add(part)
         except StorageFailed:
@@ -120,7 +121,7 @@ def _part(key: str) -> int:
 
 
 def _filter(data: bytes) -> _Filter:
-    """A Bloom filter of the triples of bytes, as a number."""
+    """Return a Bloom filter of the byte triples, as an integer."""
     bits = bytearray(_BITS // 8)
     for first, second, third in set(zip(data, data[1:], data[2:], strict=False)):
         place = (first * 0x9E3779B1 ^ second * 0x85EBCA6B ^ third * 0xC2B2AE35) % _BITS
@@ -139,7 +140,7 @@ def _packed(filters: dict[str, tuple[str, _Filter]]) -> bytes:
 
 
 def _unpacked(data: bytes) -> dict[str, tuple[str, _Filter]]:
-    """The rows; none where the part is damaged."""
+    """Decode the rows; empty if the part is damaged."""
     if hashlib.sha256(data[32:]).digest() != data[:32]:
         return {}
     rows, place, found = zlib.decompress(data[32:]), 0, {}

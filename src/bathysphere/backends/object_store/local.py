@@ -1,7 +1,7 @@
-"""A bucket in a folder of this machine: for development, and for one person's own files.
+"""A bucket in a local folder, for development and for a single person's files.
 
-No link is followed, neither to read nor to write, so nothing outside the folder is reached. Writes
-are whole (a new file takes the old one's place) and compared under a lock of the folder.
+Symbolic links are never followed, so nothing outside the folder can be reached. Writes are atomic
+(a new file replaces the old one), and versions are compared under a lock on the folder.
 """
 
 import fcntl
@@ -38,7 +38,7 @@ class LocalObjects:
         self._lock = threading.Lock()
 
     def get(self, key: str, *, most: int | None = None) -> StoredObject | None:
-        """An object, or nothing."""
+        """Return an object, or None."""
         with _failures():
             descriptor = self._open(key)
             if descriptor is None:
@@ -50,12 +50,12 @@ class LocalObjects:
         raise AssertionError("unreachable")
 
     def head(self, key: str) -> Meta | None:
-        """What is known of an object without reading it."""
+        """Return the metadata of an object without reading it."""
         got = self.get(key, most=-1)
         return got.meta if got else None
 
     def chunks(self, meta: Meta, start: int) -> Iterator[bytes]:
-        """The object's bytes from a place on, of this version only."""
+        """Yield the object's bytes from an offset, at this version only."""
         with _failures():
             descriptor = self._open(meta.key)
             if descriptor is None:
@@ -68,13 +68,13 @@ class LocalObjects:
                     yield chunk
 
     def put(self, key: str, data: bytes, *, expect: Expect = None, writes: str = "") -> Version:  # noqa: ARG002  # an answer is never lost here
-        """Store an object whole, or raise `Changed` where it is not as expected."""
+        """Store an object, or raise `Changed` if it is not at the expected version."""
         with _failures(), self._alone():
             current = self.head(key)
             if expect == "absent" and current is not None:
-                raise Changed("there is a file of this name")
+                raise Changed("a file with this name exists")
             if isinstance(expect, Version) and (current is None or current.version != expect):
-                raise Changed("the file changed meanwhile")
+                raise Changed("the file changed since it was read")
             return self._replace(key, data)
         raise AssertionError("unreachable")
 
@@ -82,7 +82,7 @@ class LocalObjects:
         folder, _, name = key.rpartition("/")
         parent = self._enter(folder.split("/") if folder else [], is_made=True)
         if parent is None:
-            raise StorageFailed("the folder cannot be made")
+            raise StorageFailed("cannot create the folder")
         new = f"{_NEW}{secrets.token_hex(8)}"
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
@@ -99,7 +99,7 @@ class LocalObjects:
         return version
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove objects, and the folders that are empty then."""
+        """Delete objects, and the folders that become empty."""
         with _failures(), self._alone():
             for key in keys:
                 parts = key.split("/")
@@ -109,7 +109,7 @@ class LocalObjects:
                         break
 
     def listing(self, prefix: str) -> Listing:
-        """All objects whose key begins with the prefix and a slash."""
+        """List all objects whose key begins with the prefix and a slash."""
         with _failures():
             found = Listing([])
             self._walk(prefix, found, is_deep=True)
@@ -118,7 +118,7 @@ class LocalObjects:
         raise AssertionError("unreachable")
 
     def folder(self, prefix: str) -> Listing:
-        """The objects right under the prefix, and the folders there."""
+        """List the objects and folders directly under the prefix."""
         with _failures():
             found = Listing([])
             self._walk(prefix, found, is_deep=False)
@@ -154,11 +154,11 @@ class LocalObjects:
     def _status(self, name: str, parent: int) -> os.stat_result | None:
         try:
             return os.stat(name, dir_fd=parent, follow_symlinks=False)
-        except FileNotFoundError:  # gone since it was listed
+        except FileNotFoundError:  # deleted since it was listed
             return None
 
     def _enter(self, parts: Sequence[str], *, is_made: bool = False) -> int | None:
-        """A descriptor of a folder, reached without following a link."""
+        """Open a folder without following links; yields its file descriptor."""
         self._folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for part in parts:
@@ -167,7 +167,7 @@ class LocalObjects:
                     with suppress(FileExistsError):
                         os.mkdir(part, 0o700, dir_fd=descriptor)
                 below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=descriptor)
-            except OSError:  # not there, a file, or a link
+            except OSError:  # missing, a file, or a link
                 os.close(descriptor)
                 return None
             os.close(descriptor)
@@ -211,7 +211,7 @@ class LocalObjects:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else changes the folder, in this process or another."""
+        """Lock the folder against changes by this and other processes."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._lock, (self._folder / _LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -223,7 +223,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageFailed(f"the disk failed ({type(error).__name__})") from error
+        raise StorageFailed(f"disk error: {type(error).__name__}") from error
 
 
 def _meta(key: str, status: os.stat_result) -> Meta:

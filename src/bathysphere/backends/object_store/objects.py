@@ -1,7 +1,7 @@
-"""The bucket as plain operations: what the backend asks of a store, and what can go wrong.
+"""The interface of a bucket, and its errors.
 
-`StoredObjects` is implemented by `obstored` (GCS, S3, Azure, memory) and `local` (a folder).
-Nothing above this line knows obstore; nothing below it knows tenants.
+`StoredObjects` is implemented by `obstore_client` (GCS, S3, Azure, memory) and `local` (a folder).
+Callers do not depend on obstore, and implementations do not know tenants.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ class Changed(CallerError):
 
 
 class Version(NamedTuple):
-    """Which version of an object: some stores compare the one, some the other."""
+    """The version of an object; a store compares either the ETag or the version id."""
 
     e_tag: str | None
     number: str | None
@@ -48,7 +48,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object as it was read; `writes` names the writes it has seen, newest first."""
+    """An object as read; `writes` has the ids of its last writes, newest first."""
 
     data: bytes
     meta: Meta
@@ -62,7 +62,7 @@ class Listing:
     metas: list[Meta]
     folders: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
-    """Keys that no client of ours could have made."""
+    """Keys that our own clients could not have written."""
 
 
 Expect = Version | Literal["absent"] | None
@@ -81,7 +81,7 @@ class StoredObjects(Protocol):
         ...
 
     def chunks(self, meta: Meta, start: int) -> Iterator[bytes]:
-        """The object's bytes from a place on, of this version only (`Changed` else)."""
+        """Yield the object's bytes from an offset; raises `Changed` at another version."""
         ...
 
     def put(self, key: str, data: bytes, *, expect: Expect = None, writes: str = "") -> Version:

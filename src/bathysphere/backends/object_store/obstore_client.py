@@ -1,8 +1,9 @@
-"""A bucket through obstore's sync API. The only file that calls obstore.
+"""A bucket accessed with obstore's sync API. The only module that calls obstore.
 
-obstore's own retries are off. It repeats a write whose answer was lost, and then takes its own
-first success for somebody else's. Here every write carries an id in the object's metadata, with
-the ids of the writes it grew from; after a lost answer the object says whether the write landed.
+obstore's own retries are off: they repeat a write whose response was lost, and then mistake the
+first success for another client's write. Here every write puts an id into the object's metadata,
+together with the ids of earlier writes; after a lost response they tell whether the write
+succeeded.
 """
 
 import random
@@ -44,16 +45,16 @@ _T = TypeVar("_T")
 _FAILED = (BaseError, OSError)
 _HOPELESS = (PermissionDeniedError, UnauthenticatedError, PermissionError, NotSupportedError)
 _WRITES = "bathysphere"
-"""The metadata entry that keeps the ids of writes; every store takes this name."""
+"""The metadata key for the ids of writes; valid in every store."""
 _WRITE_IDS = 12
 _BACKOFF = (0.05, 0.2, 0.5, 1.2)
-"""Google takes one write a second of one object, so the last waits are longer than that."""
+"""Google allows one write per second to an object, so the last delays are longer than that."""
 _CHUNK = 1 << 20
 _FAN_OUT_FROM = 5_000
 
 
 def open_store(config: BucketConfig) -> "ObjectStore":
-    """The obstore client of a bucket."""
+    """Create the obstore client of a bucket."""
     common: Any = {
         "client_options": {
             "timeout": timedelta(seconds=config.timeout_seconds),
@@ -80,7 +81,7 @@ def open_store(config: BucketConfig) -> "ObjectStore":
 
 
 class ObstoreObjects:
-    """A bucket of GCS, S3, Azure, or in memory."""
+    """A bucket in GCS, S3, Azure or memory."""
 
     def __init__(
         self, store: "ObjectStore", *, raw_list: RawList | None = None, tries: int = 5
@@ -91,7 +92,7 @@ class ObstoreObjects:
         self._sizes: dict[str, int] = {}
 
     def get(self, key: str, *, most: int | None = None) -> StoredObject | None:
-        """An object, or nothing."""
+        """Return an object, or None."""
 
         def read() -> StoredObject | None:
             try:
@@ -106,7 +107,7 @@ class ObstoreObjects:
         return self._try(read)
 
     def head(self, key: str) -> Meta | None:
-        """What is known of an object without reading it."""
+        """Return the metadata of an object without reading it."""
 
         def look() -> Meta | None:
             try:
@@ -117,7 +118,7 @@ class ObstoreObjects:
         return self._try(look)
 
     def chunks(self, meta: Meta, start: int) -> Iterator[bytes]:
-        """The object's bytes from a place on, of this version only."""
+        """Yield the object's bytes from an offset, at this version only."""
         place = start
         while place < meta.size:
             end = min(place + _CHUNK, meta.size)
@@ -139,9 +140,9 @@ class ObstoreObjects:
     # ── writing ──
 
     def put(self, key: str, data: bytes, *, expect: Expect = None, writes: str = "") -> Version:
-        """Store an object whole, or raise `Changed` where it is not as expected."""
+        """Store an object, or raise `Changed` if it is not at the expected version."""
         if isinstance(expect, Version) and not expect.token:
-            raise StorageFailed("the store does not say which version this is; it was not changed")
+            raise StorageFailed("the store returned no version; nothing was changed")
         own = secrets.token_hex(6)
         past = ",".join([own, *writes.split(",")][:_WRITE_IDS]).rstrip(",")
         is_known = True
@@ -151,7 +152,7 @@ class ObstoreObjects:
             except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
                 if not is_known and (landed := self._landed(key, own)) is not None:
                     return landed
-                raise Changed("the file changed meanwhile") from error
+                raise Changed("the file changed since it was read") from error
             except _HOPELESS as error:
                 raise _failed(error) from error
             except _FAILED as error:
@@ -160,8 +161,8 @@ class ObstoreObjects:
                 is_known = False
                 if wait is None:
                     raise StorageFailed(
-                        f"the store did not say whether it was written ({type(error).__name__})",
-                        hint="read it before you try again",
+                        f"the store did not confirm the write: {type(error).__name__}",
+                        hint="read the file before trying again",
                     ) from error
                 time.sleep(wait)
         raise AssertionError("unreachable")
@@ -179,7 +180,7 @@ class ObstoreObjects:
         return Version(made["e_tag"], made["version"])
 
     def _landed(self, key: str, own: str) -> Version | None:
-        """The version there is, if our write is in its past; None where it is not, or unknown."""
+        """Return the object's version if our write succeeded; None if it did not, or is unknown."""
         try:
             found = obstore.get(self._store, key, options={"head": True})
         except _FAILED:
@@ -189,7 +190,7 @@ class ObstoreObjects:
         return _meta(found.meta).version
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove objects; what is not there is removed already."""
+        """Delete objects; missing ones are ignored."""
 
         def remove(key: str) -> None:
             try:
@@ -207,7 +208,7 @@ class ObstoreObjects:
     # ── listing ──
 
     def listing(self, prefix: str) -> Listing:
-        """All objects whose key begins with the prefix and a slash."""
+        """List all objects whose key begins with the prefix and a slash."""
         try:
             if self._sizes.get(prefix, 0) >= _FAN_OUT_FROM:
                 listing = self._fan_out(prefix)
@@ -219,7 +220,7 @@ class ObstoreObjects:
         return listing
 
     def folder(self, prefix: str) -> Listing:
-        """The objects right under the prefix, and the folders there."""
+        """List the objects and folders directly under the prefix."""
         try:
             found = self._try(lambda: obstore.list_with_delimiter(self._store, prefix))
         except InvalidPathError as error:
@@ -231,7 +232,7 @@ class ObstoreObjects:
         return sorted(map(_meta, metas), key=lambda meta: meta.key)
 
     def _fan_out(self, prefix: str) -> Listing:
-        """List a large prefix by its folders, side by side."""
+        """List the folders of a large prefix in parallel."""
         top = self.folder(prefix)
         metas = list(top.metas)
         with ThreadPoolExecutor(16, thread_name_prefix="list") as pool:
@@ -251,7 +252,7 @@ class ObstoreObjects:
         return [*(random.uniform(wait / 2, wait) for wait in waits), None]  # noqa: S311  # jitter
 
     def _try(self, operation: Callable[[], _T]) -> _T:
-        """Repeat what reads, or may be done twice, until it works or there is no hope."""
+        """Retry an idempotent operation until it succeeds or the error is permanent."""
         for wait in self._waits():
             try:
                 return operation()
@@ -272,5 +273,5 @@ def _meta(given: Any) -> Meta:
 
 
 def _failed(error: Exception) -> StorageFailed:
-    # Not the error's own text: it names hosts and keys, and the model reads this.
-    return StorageFailed(f"the store failed ({type(error).__name__})")
+    # The error's own text contains hosts and keys, and the model reads this message.
+    return StorageFailed(f"storage error: {type(error).__name__}")

@@ -19,7 +19,7 @@ TOO_LARGE = "Error: '{path}' is too large for this ({size} bytes)"
 MAX_BINARY = 20 << 20
 
 
-def said(error: BathysphereError) -> str:
+def error_text(error: BathysphereError) -> str:
     """Return the text of an error for the model."""
     kind = "permission_denied" if isinstance(error, NotAllowed) else error.code
     return f"Error: {kind}: {error}"
@@ -42,7 +42,7 @@ def code_of(error: BathysphereError) -> str:
         return "invalid_path"
     if isinstance(error, IsFolder):
         return "is_directory"
-    return "permission_denied" if isinstance(error, NotAllowed) else said(error)
+    return "permission_denied" if isinstance(error, NotAllowed) else error_text(error)
 
 
 def is_binary(data: bytes) -> bool:
@@ -59,7 +59,7 @@ def is_binary(data: bytes) -> bool:
 def replaced_in(
     path: str, got: StoredObject, old: str, new: str, replace_all: bool
 ) -> tuple[bytes, int] | EditResult:
-    """The file with the text replaced, keeping its line ends; or why not."""
+    """Return the file with the text replaced, keeping its line endings, or an error."""
     if len(got.data) != got.meta.size:
         return EditResult(error=TOO_LARGE.format(path=path, size=got.meta.size))
     replaced = replace_text(got.data, old, new, replace_all)
@@ -67,7 +67,7 @@ def replaced_in(
 
 
 def replace_text(data: bytes, old: str, new: str, replace_all: bool) -> tuple[bytes, int] | str:
-    """Replace text, keeping the line ends; the bytes and how often, or why not."""
+    """Replace text, keeping line endings; returns the bytes and the count, or an error."""
     if is_binary(data):
         return "Error: Cannot edit binary files with text replacements."
     text = data.decode()
@@ -78,7 +78,7 @@ def replace_text(data: bytes, old: str, new: str, replace_all: bool) -> tuple[by
 
 
 def file_data(text: str, meta: Meta, *, encoding: str = "utf-8") -> FileData:
-    """A text and the metadata of its file."""
+    """Return a text with the metadata of its file."""
     modified = meta.modified.astimezone(UTC).isoformat()
     return FileData(content=text, encoding=encoding, modified_at=modified)
 

@@ -1,8 +1,8 @@
-"""Searching many objects: the listing is the index, bodies are cached by key and version.
+"""Literal search over many objects. Bodies are cached by key and version.
 
-Misses are read side by side in a pool; what is cached is scanned on the calling thread, where it
-is faster. Bytes are compared before anything is decoded. A search ends at its deadline or budget
-with what it found, and says so.
+Cache misses are read in parallel by a pool; cached bodies are scanned on the calling thread, which
+is faster. Bytes are compared before anything is decoded. A search that reaches its deadline or
+budget returns what it found, marked as truncated.
 """
 
 import threading
@@ -21,26 +21,26 @@ from bathysphere.core.clock import Clock
 _SNIFF = 8192
 _MAX_LINE = 2_000
 _SHARE_FOR_THE_INDEX = 0.7
-"""Of a search's time; an index that would end the search before its reads is of no use."""
+"""Fraction of a search's time that may be spent on the index."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchLimits:
-    """How far a search goes."""
+    """Limits of a search."""
 
     workers: int = 64
     max_file: int = 4 << 20
-    """Larger objects are searched piece by piece and not kept."""
+    """Larger objects are searched in chunks and not cached."""
     budget_bytes: int = 256 << 20
-    """The most that one search reads from the store."""
+    """Maximum number of bytes that one search reads from the store."""
     seconds: float = 12.0
     cache_bytes: int = 64 << 20
     index_from: int = 20_000
-    """So many objects, and the workspace gets an index of its own."""
+    """Number of objects from which a workspace gets an index."""
 
 
 class BodyCache:
-    """Bodies by key, each of one version, least used thrown away first."""
+    """An LRU cache of bodies, one version per key."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -49,7 +49,7 @@ class BodyCache:
         self._lock = threading.Lock()
 
     def get(self, meta: Meta) -> bytes | None:
-        """The body of this version."""
+        """Return the body of this version, or None."""
         with self._lock:
             kept = self._bodies.get(meta.key)
             if kept is None or kept[0] != meta.version.token:
@@ -58,7 +58,7 @@ class BodyCache:
             return kept[1]
 
     def put(self, meta: Meta, body: bytes) -> None:
-        """Keep a body."""
+        """Cache a body."""
         with self._lock:
             old = self._bodies.pop(meta.key, None)
             self._size += len(body) - (len(old[1]) if old else 0)
@@ -70,7 +70,7 @@ class BodyCache:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An object to search, and the path its matches are shown under."""
+    """An object to search, and the path to report its matches with."""
 
     path: str
     meta: Meta
@@ -80,7 +80,7 @@ _Begun = tuple[Candidate, "bytes | Future[bytes | None] | None"]
 
 
 class Search:
-    """Literal search over objects; one for a backend."""
+    """Literal search over objects; one instance per backend."""
 
     def __init__(self, objects: StoredObjects, limits: SearchLimits, clock: Clock) -> None:
         self._objects = objects
@@ -99,7 +99,7 @@ class Search:
         max_count: int | None,
         index_at: str,
     ) -> GrepResult:
-        """All lines with the pattern, by path and line; `index_at` is the prefix of an index."""
+        """Return all matching lines by path and line; `index_at` is the prefix of an index."""
         needle = pattern.encode()
         run = _Run(self._limits, self._clock)
         index = None
@@ -139,7 +139,7 @@ class Search:
                 yield from matching_lines(candidate.path, body, pattern)
 
     def _large(self, candidate: Candidate, needle: bytes, run: "_Run") -> Iterator[GrepMatch]:
-        """Search an object piece by piece: it is too large to hold."""
+        """Search an object in chunks, because it is too large for memory."""
         try:
             for number, line in enumerate(lines_of(self._objects.chunks(candidate.meta, 0)), 1):
                 if number == 1 and b"\0" in line[:_SNIFF]:
@@ -155,9 +155,9 @@ class Search:
     def _bodies(
         self, candidates: Sequence[Candidate], run: "_Run"
     ) -> Iterator[tuple[Candidate, bytes | None]]:
-        """Bodies in the order of the candidates, a bounded number of reads ahead.
+        """Yield bodies in the order of the candidates, with a bounded number of reads ahead.
 
-        None stands for one that is too large to be read whole.
+        None stands for an object that is too large to be read whole.
         """
         ahead: deque[_Begun] = deque()
         waiting = (candidate for candidate in candidates if candidate.meta.size)
@@ -181,7 +181,7 @@ class Search:
                     begun.cancel()
 
     def _fill(self, ahead: "deque[_Begun]", waiting: Iterator[Candidate], run: "_Run") -> bool:
-        """Begin reads until enough are under way; whether there may be more."""
+        """Start reads until enough are in flight; returns whether there may be more."""
         while len(ahead) < 2 * self._limits.workers:
             candidate = None if run.is_over() else next(waiting, None)
             if candidate is None:
@@ -219,7 +219,7 @@ class Search:
 
 
 class _Run:
-    """What one search has used."""
+    """The time and bytes used by one search."""
 
     def __init__(self, limits: SearchLimits, clock: Clock) -> None:
         self._clock = clock
@@ -232,7 +232,7 @@ class _Run:
         self._lock = threading.Lock()
 
     def is_over(self) -> bool:
-        """Whether its time or budget is used up."""
+        """Whether its time or byte budget is used up."""
         if self._left < 0 or self._clock.monotonic() >= self._end:
             self.is_cut = True
         return self.is_cut
@@ -251,7 +251,7 @@ class _Run:
             self.failed += 1
 
     def wait(self, future: "Future[bytes | None]") -> bytes | None:
-        """A body that is being read, while there is time."""
+        """Wait for a body until the deadline."""
         try:
             return future.result(max(0.0, self._end - self._clock.monotonic()))
         except TimeoutError:
@@ -260,7 +260,7 @@ class _Run:
 
 
 def matching_lines(path: str, body: bytes, pattern: str) -> Iterator[GrepMatch]:
-    """The lines of a body that hold the pattern; none where it is not text."""
+    """Yield the lines of a body that contain the pattern; none if it is not text."""
     try:
         text = body.decode()
     except UnicodeDecodeError:

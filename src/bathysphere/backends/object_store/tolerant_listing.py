@@ -1,7 +1,7 @@
-"""A listing without obstore, for buckets in which somebody else has put strange keys.
+"""Listing without obstore, for buckets that contain keys obstore rejects.
 
-One key with an empty or dot segment or a control character makes obstore refuse the whole page it
-is on. This asks the store itself over HTTP, keeps what has a sound key and reports the rest.
+A single key with an empty or dot segment or a control character makes obstore reject the whole page
+of a listing. This module lists over HTTP, returns the valid keys and reports the rest.
 """
 
 import base64
@@ -23,12 +23,12 @@ from bathysphere.backends.object_store.objects import Listing, Meta, StorageFail
 from bathysphere.core.clock import Clock, SystemClock
 
 RawList = Callable[[str, bool], Listing]
-"""From a prefix, and whether to look into folders, to what is there."""
+"""A function of a prefix and whether to descend into folders, to the listing."""
 _TRIES = 4
 
 
 def raw_lister(config: BucketConfig, *, clock: Clock | None = None) -> RawList | None:
-    """How to list this bucket without obstore; None where there is no need to, or no key to."""
+    """Return the HTTP lister of a bucket; None if it needs none, or there are no credentials."""
     ask: Callable[[dict[str, str]], httpx.Request] | None = None
     signer = _Signer(config, clock or SystemClock())
     if config.kind == "gcs" and config.service_account_key:
@@ -54,7 +54,7 @@ def raw_lister(config: BucketConfig, *, clock: Clock | None = None) -> RawList |
 
 
 def is_sound(key: str) -> bool:
-    """Whether obstore could have made this key."""
+    """Whether obstore accepts this key."""
     segments = key.split("/")
     controls = any(ord(c) < 32 or 127 <= ord(c) < 160 for c in key)
     return not controls and not any(segment in ("", ".", "..") for segment in segments)
@@ -109,14 +109,14 @@ def _answer(
             answer.raise_for_status()
         except httpx.HTTPError as error:
             if attempt == _TRIES - 1:
-                raise StorageFailed(f"the store failed ({type(error).__name__})") from error
+                raise StorageFailed(f"storage error: {type(error).__name__}") from error
         else:
             return answer.content
     raise AssertionError("unreachable")
 
 
 def _read_page(body: bytes) -> _Page:
-    # S3 refers to control characters, which is not XML; any unsound letter keeps the key strange.
+    # S3 escapes control characters in a way that is not valid XML. Any invalid character will do.
     text = body.decode("utf-8", "replace")
     for number in (n for n in range(32) if n not in (9, 10, 13)):
         for form in (f"&#{number};", f"&#x{number:x};", f"&#x{number:X};", chr(number)):
@@ -124,7 +124,7 @@ def _read_page(body: bytes) -> _Page:
     try:
         tree = ElementTree.fromstring(text)  # noqa: S314  # from the operator's own store
     except ElementTree.ParseError as error:
-        raise StorageFailed("the store's listing cannot be read") from error
+        raise StorageFailed("invalid response to a listing request") from error
     metas, folders = [], []
     for element in tree.iter():
         name = _tag(element)
@@ -172,7 +172,7 @@ class _Signer:
         return httpx.Request("GET", url, params=query, headers=headers)
 
     def _self_signed(self, key: dict[str, str]) -> str:
-        """A token that Google takes from a service account without being asked first."""
+        """Create a self-signed JWT, which Google accepts without a token request."""
         import jwt  # comes with the server extra
 
         now = int(self._clock.now().timestamp())

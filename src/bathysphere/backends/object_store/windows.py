@@ -1,6 +1,6 @@
-"""Windows of lines, read without loading the object: a line ends with a newline, CRLF reads as one.
+"""Windows of lines, read without loading the whole object. Lines end with LF or CRLF.
 
-Reading on from where a window ended starts at that byte, not at the beginning again.
+The next window starts reading at the byte where the last one ended.
 """
 
 import threading
@@ -22,7 +22,7 @@ class NotText(CallerError):
 
 
 class Window(NamedTuple):
-    """Some lines of an object."""
+    """A range of lines of an object."""
 
     text: str
     lines: int
@@ -31,7 +31,7 @@ class Window(NamedTuple):
 
 
 def window_of(text: str, offset: int, limit: int) -> tuple[Window, int]:
-    """Some lines of a text that is here whole, and how many lines it has."""
+    """Return a range of lines of a text in memory, and its total number of lines."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -43,7 +43,7 @@ def window_of(text: str, offset: int, limit: int) -> tuple[Window, int]:
 
 
 class Windows:
-    """Windows of large objects; remembers where lines begin."""
+    """Reads windows of large objects; remembers the offsets of lines."""
 
     def __init__(self, objects: StoredObjects) -> None:
         self._objects = objects
@@ -51,7 +51,7 @@ class Windows:
         self._lock = threading.Lock()
 
     def read(self, meta: Meta, offset: int, limit: int) -> Window:
-        """Up to `limit` lines from line `offset` on.
+        """Read up to `limit` lines, starting at line `offset`.
 
         Raises:
             NotText: The bytes are not UTF-8, or a line is too long to show.
@@ -93,7 +93,7 @@ class Windows:
 
 
 def lines_of(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines with their newlines; a line that never ends is refused before it fills memory."""
+    """Yield lines with their newlines; a line that is too long for memory is refused."""
     rest = b""
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")

@@ -23,14 +23,14 @@ describe('a unified difference', () => {
   });
 
   it('keeps lines that look like heads, and says when it is cut', () => {
-    const diff = '--- /dev/null\n+++ /a\n@@ -0,0 +1,2 @@\n+--- x\n+@@ -1 +1 @@\n\n[the difference is longer]\n';
+    const diff = '--- /dev/null\n+++ /a\n@@ -0,0 +1,2 @@\n+--- x\n+@@ -1 +1 @@\n\n[diff truncated]\n';
     const { hunks, isCut } = differenceOf(diff);
     expect(hunks.flat().map(({ text }) => text)).toEqual(['--- x', '@@ -1 +1 @@']);
     expect(isCut).toBe(true);
   });
 
   it('is empty for what is no difference of texts', () => {
-    expect(differenceOf('/a.png: 10 bytes become 20').hunks).toEqual([]);
+    expect(differenceOf('/a.png: 10 bytes → 20 bytes').hunks).toEqual([]);
     expect(differenceOf('').hunks).toEqual([]);
   });
 });

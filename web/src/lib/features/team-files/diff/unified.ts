@@ -20,7 +20,7 @@ export interface Difference {
 }
 
 const HEAD = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
-const CUT = '[the difference is longer]';
+const CUT = '[diff truncated]';
 const KINDS: Record<string, Kind> = { ' ': 'same', '-': 'old', '+': 'new' };
 
 export function differenceOf(diff: string): Difference {
