@@ -41,7 +41,7 @@ from bathysphere.payments.deposits import Deposits
 from bathysphere.payments.ledger.accounts import Accounts
 from bathysphere.payments.ledger.refunds import Refunds
 from bathysphere.payments.ledger.sealing import Sealer
-from bathysphere.payments.ledger.settling import Settling
+from bathysphere.payments.ledger.swaps import Swaps
 from bathysphere.payments.ledger.withdrawals import CannotWithdraw, Withdrawals
 from bathysphere.payments.mint import KeysetBook, MintClient
 from bathysphere.payments.nuts.keysets import Keysets
@@ -112,15 +112,15 @@ class Parts:
             begin_close="close",
         )  # fmt: skip
         self.refunds = reaper.mortal(Refunds(pool, clock=clock), deliver="deliver")
-        self.settling = reaper.mortal(
-            Settling(pool, sealer=sealer, clock=clock, grace=GRACE),
-            freeze="freeze", take="take", done="done",
+        self.swaps = reaper.mortal(
+            Swaps(pool, sealer=sealer, clock=clock, grace=GRACE),
+            freeze="freeze", take="take", complete="done",
         )  # fmt: skip
         self.withdrawals = reaper.mortal(
-            Withdrawals(pool, sealer=sealer, clock=clock), withdraw="withdraw", shown="shown"
+            Withdrawals(pool, sealer=sealer, clock=clock), withdraw="withdraw", mark_shown="shown"
         )
         self.settlement = Settlement(
-            accounts=self.accounts, swaps=self.settling, refunds=self.refunds, mint=mint,
+            accounts=self.accounts, swaps=self.swaps, refunds=self.refunds, mint=mint,
             book=book, keys=keys, clock=clock, unit="sat", timings=TIMINGS,
         )  # fmt: skip
         terms = Terms(mint_url=mint_url, unit="sat", price=Price(step=PRICE), topup=64)
@@ -203,7 +203,7 @@ async def _withdraw(parts: Parts) -> None:
         made = await parts.withdrawals.withdraw()
     except CannotWithdraw:
         return  # another process was first
-    await parts.withdrawals.shown(made.withdrawal_id)
+    await parts.withdrawals.mark_shown(made.withdrawal_id)
 
 
 async def _run(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]) -> bool:

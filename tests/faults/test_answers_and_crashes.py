@@ -26,17 +26,17 @@ async def test_an_approval_given_before_a_crash_is_never_used_for_the_next_quest
         thread = uuid4()
         await rig.ended(await rig.start(thread, "asker", input={"delay": 1.0}))
         (first,) = await answers.pending(thread, graph="asker")
-        given = await answers.give(thread, {first: "approve"}, owner=ALICE, graph="asker")
+        given = await answers.submit(thread, {first: "approve"}, owner=ALICE, graph="asker")
         who(workers, await rig.in_journal(thread, "second")).kill()
         ended = await rig.ended(given.run)
         assert (ended.status, ended.attempt) == ("interrupted", 2)
         (second,) = await answers.pending(thread, graph="asker")
         assert second != first
         # Repeated by a client that got no response: it must not answer the new question.
-        again = await answers.give(thread, {first: "approve"}, owner=ALICE, graph="asker")
+        again = await answers.submit(thread, {first: "approve"}, owner=ALICE, graph="asker")
         assert (again.repeated, again.run) == ((first,), None)
         assert (await rig.state(thread, "asker")).values["items"] == ["first=approve"]
-        denied = await answers.give(thread, {second: "deny"}, owner=ALICE, graph="asker")
+        denied = await answers.submit(thread, {second: "deny"}, owner=ALICE, graph="asker")
         assert (await rig.ended(denied.run)).status == "success"
     assert await rig.items(thread, "asker") == ["first=approve", "second=deny"]
 
@@ -49,7 +49,7 @@ async def test_a_crash_while_a_new_message_uses_a_kept_answer_loses_neither(
         await rig.ended(await rig.start(thread, "answering", input={"delay": 1.0}))
         pending = await answers.pending(thread, graph="answering")
         left = next(name for name, q in pending.items() if q.value["question"] == "left?")
-        await answers.give(thread, {left: "yes"}, owner=ALICE, graph="answering")
+        await answers.submit(thread, {left: "yes"}, owner=ALICE, graph="answering")
         message = {"items": ["a new message"], "name": "quiet"}
         run = await rig.start(thread, "answering", input=message)
         who(workers, await rig.in_journal(thread, "left answered")).kill()

@@ -93,7 +93,7 @@ async def test_answers_cancel_and_rollback(bounced: Database):
             name: {"pick": "left"} if q.value["question"] == "which?" else "hello"
             for name, q in pending.items()
         }
-        given = await answers.give(thread, values, owner=ALICE, graph="parallel")
+        given = await answers.submit(thread, values, owner=ALICE, graph="parallel")
         assert (await rig.ended(given.run)).status == "success"
         slow = await rig.start(thread, "steps", input={"name": "s", "steps": 50, "delay": 0.1})
         await rig.in_journal(thread, "s:1")

@@ -68,7 +68,7 @@ class Office:
                 break
             pending = await self.answers.pending(thread, graph="research")
             words = {key: {"type": "approve"} for key in pending}
-            run = (await self.answers.give(thread, words, owner=ALICE, graph="research")).run
+            run = (await self.answers.submit(thread, words, owner=ALICE, graph="research")).run
         bound = self.graphs.bind("research", checkpointer=AsyncPostgresSaver(self.pool))
         return (await bound.aget_state({"configurable": {"thread_id": str(thread)}})).values
 

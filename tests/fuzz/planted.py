@@ -146,7 +146,9 @@ FAULTS: dict[str, Callable[[], list[Any]]] = {
         # Row-level security alone would hide them.
         patch.object(items, "TenantStore", lambda store, owner: store),
     ],
-    "changes are listed for everybody": lambda: [patch.object(FileChanges, "of", _any_changes)],
+    "changes are listed for everybody": lambda: [
+        patch.object(FileChanges, "list_of_workspace", _any_changes)
+    ],
     "whoever names a workspace gets it": lambda: [
         patch.object(
             Workspaces,

@@ -53,7 +53,7 @@ MODULES = {
     "ledger/records": [LEDGER + "test_ledger"],
     "ledger/refunds": [LEDGER + "test_ledger"],
     "ledger/sealing": [LEDGER + "test_ledger"],
-    "ledger/settling": [LEDGER + "test_ledger"],
+    "ledger/swaps": [LEDGER + "test_ledger"],
 }
 
 # ── mutants ──

@@ -86,10 +86,10 @@ async def _sweep(pool: "Pool", args: argparse.Namespace) -> int:
 
 
 async def _stuck(pool: "Pool", args: argparse.Namespace) -> int:
-    from bathysphere.payments.ledger.audit import stuck
+    from bathysphere.payments.ledger.audit import stuck_swaps
 
     del args
-    found = await stuck(pool)
+    found = await stuck_swaps(pool)
     print(f"{'SWAP':<40}{'SATS':>8}  {'TRIES':>5}  {'SINCE':<18}WHY")
     for swap in found:
         since = swap.since.strftime("%Y-%m-%d %H:%M")
@@ -114,11 +114,11 @@ async def _withdraw(pool: "Pool", args: argparse.Namespace) -> int:
         raise ConfigError("Payments are disabled", hint="set BATHYSPHERE_PAYMENTS_MINT")
     withdrawals = Withdrawals(pool, sealer=Sealer(settings.master), clock=SystemClock())
     if args.again:
-        withdrawal = await withdrawals.again(args.again)
+        withdrawal = await withdrawals.get(args.again)
     else:
         withdrawal = await withdrawals.withdraw(args.sats)
     print(vault_token(withdrawal.proofs, mint_url=settings.mint, unit="sat"), flush=True)
-    await withdrawals.shown(withdrawal.withdrawal_id)
+    await withdrawals.mark_shown(withdrawal.withdrawal_id)
     note = (
         f"{withdrawal.amount} sats, withdrawal {withdrawal.withdrawal_id}. Anyone with this"
         " token can spend it: redeem it in your wallet now."

@@ -29,6 +29,7 @@ from pydantic_settings import (
 )
 
 from bathysphere.core.errors import ConfigError
+from bathysphere.core.settings import invalid_settings
 from bathysphere.models.names import DEMO_TOUR, LM_STUDIO, OLLAMA, Role
 
 PREFIX = "BATHYSPHERE_MODEL_"
@@ -193,12 +194,7 @@ class ModelSettings(BaseSettings):
         try:
             return cls()
         except ValidationError as error:
-            first = error.errors()[0]
-            field = str(first["loc"][0])
-            variable = field if field.isupper() else f"{PREFIX}{field}".upper()
-            raise ConfigError(
-                f"Invalid {variable}: {first['msg']}", hint=f"change or unset {variable}"
-            ) from error
+            raise invalid_settings(error, prefix=PREFIX, guide="docs/models.md") from error
 
     @classmethod
     def settings_customise_sources(
@@ -209,7 +205,7 @@ class ModelSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read also the models of single subagents, which no field can name beforehand."""
+        """Also read the models of single subagents, whose names are not known in advance."""
         del dotenv_settings, file_secret_settings  # neither is used here
         return (init_settings, env_settings, _ModelsByName(settings_cls))
 

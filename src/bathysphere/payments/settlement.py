@@ -38,7 +38,7 @@ from bathysphere.payments.swaps import BadAnswer, Inputs, Plan, Reader, prepare_
 _log = logging.getLogger(__name__)
 
 Ending: TypeAlias = Literal[
-    "closing", "frozen", "done", "put_off", "superseded", "lost", "stuck", "claimed"
+    "closing", "frozen", "done", "postponed", "superseded", "lost", "stuck", "claimed"
 ]
 _UNKNOWN_TRIES_BEFORE_KEYSET_ALARM = 20
 _ISOLATED_ERRORS = (ValueError, LookupError, TypeError, ArithmeticError, AssertionError, Unsealable)
@@ -64,7 +64,7 @@ class SwapStore(Protocol):
         """Store the swaps of a closing session; False while one of its charges is in progress."""
         ...
 
-    async def cannot_freeze(self, session_id: str, error: str) -> None:
+    async def record_freeze_error(self, session_id: str, error: str) -> None:
         """Record why the swaps of a session could not be stored."""
         ...
 
@@ -72,13 +72,13 @@ class SwapStore(Protocol):
         """Lease due swaps and count the try, before anything is posted."""
         ...
 
-    async def put_off(
+    async def postpone(
         self, swap: Swap, error: str, *, after: timedelta, is_pending: bool = ...
     ) -> None:
         """Postpone the swap to a later try."""
         ...
 
-    async def stuck(self, swap: Swap, error: str, *, look_again: timedelta) -> bool:
+    async def mark_stuck(self, swap: Swap, error: str, *, look_again: timedelta) -> bool:
         """Raise an alarm; the swap is still retried occasionally."""
         ...
 
@@ -86,11 +86,13 @@ class SwapStore(Protocol):
         """End this attempt and store the next one, in one transaction."""
         ...
 
-    async def done(self, swap: Swap, earned: Sequence[Proof], refund: RefundToken | None) -> bool:
+    async def complete(
+        self, swap: Swap, earned: Sequence[Proof], refund: RefundToken | None
+    ) -> bool:
         """Store the result of the swap; False if another worker was first."""
         ...
 
-    async def lost(self, swap: Swap, error: str) -> bool:
+    async def mark_lost(self, swap: Swap, error: str) -> bool:
         """Record the deposit as lost."""
         ...
 
@@ -102,7 +104,7 @@ class RefundStore(Protocol):
         """List refunds not known to be claimed, least recently checked first."""
         ...
 
-    async def claimed(self, refund_ids: Sequence[str]) -> None:
+    async def mark_claimed(self, refund_ids: Sequence[str]) -> None:
         """Record refunds that the mint reports as spent."""
         ...
 
@@ -179,7 +181,7 @@ class Settlement:
             return await self._swaps.freeze(session_id, prepare)
         except _ISOLATED_ERRORS as error:
             _log.exception("Cannot settle session %s", session_id)
-            await self._swaps.cannot_freeze(session_id, _reason(error))
+            await self._swaps.record_freeze_error(session_id, _reason(error))
             return False
 
     def _prepare(self, keyset: Keyset) -> Prepare:
@@ -205,7 +207,9 @@ class Settlement:
             return await self._settle(swap)
         except _ISOLATED_ERRORS as error:
             _log.exception("Cannot settle swap %s", swap.swap_id)
-            await self._swaps.stuck(swap, _reason(error), look_again=self._timings.stuck_look_again)
+            await self._swaps.mark_stuck(
+                swap, _reason(error), look_again=self._timings.stuck_look_again
+            )
             return "stuck"
 
     async def _settle(self, swap: Swap) -> Ending:
@@ -230,7 +234,7 @@ class Settlement:
             mint_url=self._mint_url,
         )
         finished = reader.finish(plan, signatures)
-        await self._swaps.done(swap, finished.earned, finished.refund)
+        await self._swaps.complete(swap, finished.earned, finished.refund)
         return "done"
 
     async def _keyset(self, keyset_id: str) -> Keyset:
@@ -254,14 +258,14 @@ class Settlement:
 
     async def _after_unknown(self, swap: Swap, plan: Plan, error: Exception) -> Ending:
         if isinstance(error, MintUnknown):
-            return await self._put_off(swap, error)
+            return await self._postpone(swap, error)
         # The response was invalid. If the mint did sign, `restore` may return good signatures.
         try:
             signatures = await self._restored(plan)
             if signatures is not None:
                 return await self._finish(swap, plan, signatures)
         except (MintUnknown, MintRefused) as unknown:
-            return await self._put_off(swap, unknown)
+            return await self._postpone(swap, unknown)
         except BadAnswer:
             pass
         return await self._stuck(swap, error)
@@ -273,7 +277,7 @@ class Settlement:
                 return await self._finish(swap, plan, signatures)
             return await self._decide(swap, plan, refused)
         except (MintUnknown, MintRefused) as unknown:
-            return await self._put_off(swap, unknown)
+            return await self._postpone(swap, unknown)
         except BadAnswer as bad:
             return await self._stuck(swap, bad)
 
@@ -283,13 +287,13 @@ class Settlement:
         if refused.mint_code == MintRefused.SPENT:
             if now < swap.locktime:
                 return await self._stuck(swap, refused)  # only our key could have spent it
-            await self._swaps.lost(swap, str(refused))
+            await self._swaps.mark_lost(swap, str(refused))
             return "lost"
         if refused.mint_code in MintRefused.PENDING:
             since = swap.pending_at
             if since is not None and now - since >= self._timings.pending_is_stuck:
                 return await self._stuck(swap, refused)
-            return await self._put_off(swap, refused, is_pending=True)
+            return await self._postpone(swap, refused, is_pending=True)
         if refused.mint_code in MintRefused.KEYSET:
             return await self._start_new_attempt(swap, plan, refused)
         return await self._stuck(swap, refused)
@@ -297,7 +301,7 @@ class Settlement:
     async def _start_new_attempt(self, swap: Swap, plan: Plan, refused: MintRefused) -> Ending:
         inputs = Inputs.of(swap.body)
         if set(await self._mint.states(inputs.ys)) != {"UNSPENT"}:
-            return await self._put_off(swap, refused, is_pending=True)
+            return await self._postpone(swap, refused, is_pending=True)
         keysets = await self._book.reload()
         if not all(map(keysets.get, inputs.keyset_ids)):
             return await self._stuck(swap, refused)  # not the mint that issued the inputs
@@ -306,21 +310,21 @@ class Settlement:
             # The keyset book may be stale by up to its minimum reload interval.
             if swap.tries >= _UNKNOWN_TRIES_BEFORE_KEYSET_ALARM:
                 return await self._stuck(swap, refused)
-            return await self._put_off(swap, refused)
+            return await self._postpone(swap, refused)
         if swap.attempt >= self._timings.max_attempts:
             return await self._stuck(swap, refused)
         await self._swaps.supersede(swap, self._prepare(active), str(refused))
         return "superseded"
 
-    async def _put_off(self, swap: Swap, why: Exception, *, is_pending: bool = False) -> Ending:
+    async def _postpone(self, swap: Swap, why: Exception, *, is_pending: bool = False) -> Ending:
         if swap.status == "stuck":
             return await self._stuck(swap, why)
         after = self._timings.wait(swap.tries)
-        await self._swaps.put_off(swap, str(why), after=after, is_pending=is_pending)
-        return "put_off"
+        await self._swaps.postpone(swap, str(why), after=after, is_pending=is_pending)
+        return "postponed"
 
     async def _stuck(self, swap: Swap, why: Exception) -> Ending:
-        await self._swaps.stuck(swap, str(why), look_again=self._timings.stuck_look_again)
+        await self._swaps.mark_stuck(swap, str(why), look_again=self._timings.stuck_look_again)
         return "stuck"
 
     # ── refunds ──
@@ -340,7 +344,7 @@ class Settlement:
             for refund in refunds
             if all(states[bytes.fromhex(y)] == "SPENT" for y in refund.ys)
         ]
-        await self._refunds.claimed(claimed)
+        await self._refunds.mark_claimed(claimed)
         return len(claimed)
 
 

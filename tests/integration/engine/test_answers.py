@@ -27,7 +27,7 @@ async def asked(rig: Rig, answers: Answers) -> tuple[UUID, str, str]:
 
 
 def give(answers: Answers, thread: UUID, values: dict, owner=ALICE):
-    return answers.give(thread, values, owner=owner, graph="parallel")
+    return answers.submit(thread, values, owner=owner, graph="parallel")
 
 
 async def test_answers_in_parts_go_on_together_and_run_each_question_once_more(rig, answers):
@@ -35,7 +35,7 @@ async def test_answers_in_parts_go_on_together_and_run_each_question_once_more(r
         thread, which, what = await asked(rig, answers)
         first = await give(answers, thread, {what: "hello"})
         assert (first.taken, first.waiting_for, first.run) == ((what,), (which,), None)
-        assert await answers.kept(thread, owner=ALICE) == {what: "hello"}
+        assert await answers.saved(thread, owner=ALICE) == {what: "hello"}
         second = await give(answers, thread, {which: {"pick": "left"}})
         assert (second.taken, second.waiting_for) == ((which,), ())
         assert (await rig.ended(second.run)).status == "success"
@@ -48,7 +48,7 @@ async def test_an_answer_that_does_not_fit_is_refused_and_can_be_given_again(rig
         thread, which, what = await asked(rig, answers)
         with pytest.raises(AnswerRefused, match="Invalid answer"):
             await give(answers, thread, {what: "hello", which: {"pick": "up"}})
-        assert await answers.kept(thread, owner=ALICE) == {}  # all or nothing
+        assert await answers.saved(thread, owner=ALICE) == {}  # all or nothing
         given = await give(answers, thread, {what: "hello", which: {"pick": "right"}})
         assert (await rig.ended(given.run)).status == "success"
 
@@ -173,11 +173,11 @@ async def test_a_run_that_is_stopped_on_its_way_takes_its_answers_back(rig, answ
         await rig.ended(await rig.start(thread, "answering", input={"delay": 1.0}))
         questions = await answers.pending(thread, graph="answering")
         old = dict.fromkeys(questions, "old")
-        given = await answers.give(thread, old, owner=ALICE, graph="answering")
+        given = await answers.submit(thread, old, owner=ALICE, graph="answering")
         await rig.in_journal(thread, "right answered")
         await rig.runs.cancel(given.run.run_id, owner=ALICE)
         assert (await rig.ended(given.run)).status == "cancelled"
         new = dict.fromkeys(questions, "new")
-        again = await answers.give(thread, new, owner=ALICE, graph="answering")
+        again = await answers.submit(thread, new, owner=ALICE, graph="answering")
         assert (await rig.ended(again.run)).status == "success"
     assert sorted(await rig.items(thread, "answering")) == ["left: new", "right: new"]

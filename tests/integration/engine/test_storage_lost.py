@@ -147,7 +147,7 @@ async def test_an_attempt_that_was_taken_over_may_not_begin_a_change(rig: Rig):
         await log.begin(CHANGE)
     await RunChangeLog(rig.pool, first).finish("c", after_version="1")  # it did happen
     await log.begin(CHANGE)
-    (change,) = await rig.services.changes.of(ALICE, "main")
+    (change,) = await rig.services.changes.list_of_workspace(ALICE, "main")
     assert (change.path, change.after_version) == ("/a", "1")
 
 

@@ -40,11 +40,11 @@ def answers(rig: Rig) -> Answers:
 async def test_a_kept_answer_is_used_before_the_new_message_enters(rig, answers):
     async with rig.working():
         thread, left, right = await asked(rig, answers)
-        await answers.give(thread, {left: "yes"}, owner=ALICE, graph="answering")
+        await answers.submit(thread, {left: "yes"}, owner=ALICE, graph="answering")
         run = await rig.ended(await rig.start(thread, "answering", input=quiet("second")))
         assert run.status == "success", run.error
         with pytest.raises(AnswerRefused):  # the question that nobody answered ended with its step
-            await answers.give(thread, {right: "no"}, owner=ALICE, graph="answering")
+            await answers.submit(thread, {right: "no"}, owner=ALICE, graph="answering")
     assert await rig.items(thread, "answering") == [
         "first",
         "left: yes",
@@ -53,13 +53,13 @@ async def test_a_kept_answer_is_used_before_the_new_message_enters(rig, answers)
         "right: nothing to ask",
     ]
     assert await rig.journal(thread) == ["left answered"]
-    assert await answers.kept(thread, owner=ALICE) == {}
+    assert await answers.saved(thread, owner=ALICE) == {}
 
 
 async def test_a_kept_answer_is_never_used_for_a_question_asked_after_the_message(rig, answers):
     async with rig.working():
         thread, left, _ = await asked(rig, answers)
-        await answers.give(thread, {left: "yes"}, owner=ALICE, graph="answering")
+        await answers.submit(thread, {left: "yes"}, owner=ALICE, graph="answering")
         run = await rig.ended(await rig.start(thread, "answering", input={"items": ["second"]}))
         assert run.status == "interrupted"
         assert len(await answers.pending(thread, graph="answering")) == 2
@@ -78,13 +78,13 @@ async def test_without_a_kept_answer_a_new_message_only_drops_the_questions(rig,
 async def test_rolling_the_message_back_opens_the_questions_again(rig, answers):
     async with rig.working():
         thread, left, right = await asked(rig, answers, delay=2.0)
-        await answers.give(thread, {left: "yes"}, owner=ALICE, graph="answering")
+        await answers.submit(thread, {left: "yes"}, owner=ALICE, graph="answering")
         run = await rig.start(thread, "answering", input=quiet("second"))
         await rig.in_journal(thread, "left answered")
         await rig.runs.cancel(run.run_id, owner=ALICE, action="rollback")
         assert (await rig.ended(run)).status == "cancelled"
         both = {left: "again", right: "no"}
-        given = await answers.give(thread, both, owner=ALICE, graph="answering")
+        given = await answers.submit(thread, both, owner=ALICE, graph="answering")
         assert (await rig.ended(given.run)).status == "success"
     items = await rig.items(thread, "answering")
     assert (items[0], sorted(items[1:])) == ("first", ["left: again", "right: no"])
@@ -110,7 +110,7 @@ async def test_an_agent_reads_the_answer_and_that_the_other_question_was_dropped
         await rig.ended(await rig.start(thread, "agent", input=first))
         pending = await answers.pending(thread, graph="agent")
         name = next(n for n, q in pending.items() if q.value["question"] == "a?")
-        given = await answers.give(thread, {name: "blue"}, owner=ALICE, graph="agent")
+        given = await answers.submit(thread, {name: "blue"}, owner=ALICE, graph="agent")
         assert given.run is None
         second = {"messages": [{"role": "user", "content": "never mind the rest"}]}
         run = await rig.ended(await rig.start(thread, "agent", input=second))
@@ -169,7 +169,7 @@ class Talk:
         pending = await self.answers.pending(self.thread, graph="agent")
         ids = {q.value["question"].rstrip("?"): name for name, q in pending.items()}
         values = {ids[question]: value for question, value in answers.items()}
-        given = await self.answers.give(self.thread, values, owner=ALICE, graph="agent")
+        given = await self.answers.submit(self.thread, values, owner=ALICE, graph="agent")
         return await self.rig.ended(given.run) if given.run is not None else None
 
     async def results(self) -> dict[str, str]:

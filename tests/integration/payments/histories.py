@@ -85,7 +85,7 @@ class History:
         self.steps_of = {
             "open": 4, "deposit": 8, "replay": 3, "mix": 1, "charge": 20, "again": 5,
             "complete": 12, "void": 6, "keep": 2, "close": 2, "freeze": 6, "take": 5, "done": 8,
-            "put_off": 2, "stick": 1, "supersede": 2, "lose": 1, "deliver": 2, "wait": 3,
+            "postponed": 2, "stick": 1, "supersede": 2, "lose": 1, "deliver": 2, "wait": 3,
             "overdue": 1, "withdraw": 3, "stream": 4,
         }  # fmt: skip
 
@@ -208,12 +208,12 @@ class History:
             model.withdrawn |= ys
             model.unshown[made.withdrawal_id] = made
         if self.rng.random() < 0.7:
-            await withdrawals.shown(made.withdrawal_id)
+            await withdrawals.mark_shown(made.withdrawal_id)
             del model.unshown[made.withdrawal_id]
 
     async def _deliver(self) -> None:
         refunds = await self.rig.refunds.deliver(self._thread(), payer=ALICE)
-        await self.rig.refunds.claimed([r.refund_id for r in refunds[: self.rng.randrange(2)]])
+        await self.rig.refunds.mark_claimed([r.refund_id for r in refunds[: self.rng.randrange(2)]])
 
     # ── the agent ──
 
@@ -308,7 +308,7 @@ class History:
                 continue
             late = self.rig.clock.now() - GRACE
             waits = any(c[1] == "captured" and c[2] > late for c in account.charges.values())
-            frozen = await self.rig.settling.freeze(account.session_id, prepare)
+            frozen = await self.rig.swaps.freeze(account.session_id, prepare)
             assert frozen is not waits
             if frozen:
                 account.is_frozen = True
@@ -317,7 +317,7 @@ class History:
                         charge[1] = "kept" if charge[4] else "voided"
 
     async def _take(self) -> None:
-        self.model.taken += await self.rig.settling.take(limit=3)
+        self.model.taken += await self.rig.swaps.take(limit=3)
 
     def _swap(self) -> Swap | None:
         # One may be taken twice, when its lease ran out: whoever ends it second changes nothing.
@@ -325,24 +325,24 @@ class History:
 
     async def _done(self) -> None:
         if (swap := self._swap()) is not None:
-            await self.rig.settling.done(swap, earned(swap), refund(swap))
+            await self.rig.swaps.complete(swap, earned(swap), refund(swap))
 
     async def _lose(self) -> None:
         if (swap := self._swap()) is not None:
-            await self.rig.settling.lost(swap, "taken back")
+            await self.rig.swaps.mark_lost(swap, "taken back")
 
     async def _stick(self) -> None:
         if (swap := self._swap()) is not None:
-            await self.rig.settling.stuck(swap, "pending", look_again=timedelta(minutes=1))
+            await self.rig.swaps.mark_stuck(swap, "pending", look_again=timedelta(minutes=1))
 
     async def _supersede(self) -> None:
         if (swap := self._swap()) is not None:
-            await self.rig.settling.supersede(swap, prepare, "keyset gone")
+            await self.rig.swaps.supersede(swap, prepare, "keyset gone")
 
-    async def _put_off(self) -> None:
+    async def _postpone(self) -> None:
         if (swap := self._swap()) is not None:
             pending = self.rng.random() < 0.5
-            await self.rig.settling.put_off(
+            await self.rig.swaps.postpone(
                 swap, "unknown", after=timedelta(seconds=30), is_pending=pending
             )
 

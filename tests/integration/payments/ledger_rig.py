@@ -27,7 +27,7 @@ from bathysphere.payments.ledger.records import (
 )
 from bathysphere.payments.ledger.refunds import Refunds
 from bathysphere.payments.ledger.sealing import Sealer
-from bathysphere.payments.ledger.settling import Settling
+from bathysphere.payments.ledger.swaps import Swaps
 from bathysphere.payments.ledger.withdrawals import Withdrawals
 
 SERVER = "postgresql://root@127.0.0.1:5432"
@@ -90,7 +90,7 @@ class Rig:
     pool: Pool
     clock: HandClock
     accounts: Accounts
-    settling: Settling
+    swaps: Swaps
     refunds: Refunds
     withdrawals: Withdrawals
     rng: random.Random = field(default_factory=lambda: random.Random(1))
@@ -122,11 +122,11 @@ class Rig:
 
     async def settle(self) -> int:
         """Freeze what closes and let every swap succeed; how many did."""
-        for session_id in await self.settling.closing():
-            await self.settling.freeze(session_id, prepare)
-        swaps = await self.settling.take(limit=1000)
+        for session_id in await self.swaps.closing():
+            await self.swaps.freeze(session_id, prepare)
+        swaps = await self.swaps.take(limit=1000)
         for swap in swaps:
-            assert await self.settling.done(swap, earned(swap), refund(swap))
+            assert await self.swaps.complete(swap, earned(swap), refund(swap))
         return len(swaps)
 
     async def withdrawn(self, withdrawal_id: str) -> set[str]:
@@ -158,7 +158,7 @@ async def open_rig(database: Database) -> AsyncIterator[Rig]:
             pool=pool,
             clock=clock,
             accounts=Accounts(pool, sealer=sealer, clock=clock),
-            settling=Settling(pool, sealer=sealer, clock=clock, grace=GRACE),
+            swaps=Swaps(pool, sealer=sealer, clock=clock, grace=GRACE),
             refunds=Refunds(pool, clock=clock),
             withdrawals=Withdrawals(pool, sealer=sealer, clock=clock),
         )

@@ -16,7 +16,7 @@ from bathysphere.payments.ledger.audit import audit
 from bathysphere.payments.ledger.records import Deposited, NewSession, Refund, Session
 from bathysphere.payments.ledger.refunds import Refunds
 from bathysphere.payments.ledger.sealing import Sealer
-from bathysphere.payments.ledger.settling import Settling
+from bathysphere.payments.ledger.swaps import Swaps
 from bathysphere.payments.mint import KeysetBook, MintClient
 from bathysphere.payments.session_keys import SessionKeys
 from bathysphere.payments.settlement import Settlement, SettlementTimings
@@ -48,7 +48,7 @@ class Money:
     pool: Pool
     clock: RealClock
     accounts: Accounts
-    settling: Settling
+    swap_store: Swaps
     refunds: Refunds
     keys: SessionKeys
     mint: MintClient
@@ -128,11 +128,11 @@ async def open_money(
     book = KeysetBook(mint, clock, min_seconds=0)
     async with open_pool(database) as pool:
         accounts = Accounts(pool, sealer=sealer, clock=clock)
-        settling = Settling(pool, sealer=sealer, clock=clock, grace=GRACE)
+        swap_store = Swaps(pool, sealer=sealer, clock=clock, grace=GRACE)
         refunds = Refunds(pool, clock=clock)
         settlement = Settlement(
             accounts=accounts,
-            swaps=settling,
+            swaps=swap_store,
             refunds=refunds,
             mint=mint,
             book=book,
@@ -147,7 +147,7 @@ async def open_money(
                 pool=pool,
                 clock=clock,
                 accounts=accounts,
-                settling=settling,
+                swap_store=swap_store,
                 refunds=refunds,
                 keys=keys,
                 mint=mint,

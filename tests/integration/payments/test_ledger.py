@@ -10,7 +10,7 @@ from histories import play
 from ledger_rig import ALICE, BOB, GRACE, SEALER, Rig, earned, prepare, refund
 
 from bathysphere.core.errors import BathysphereError
-from bathysphere.payments.ledger.audit import StuckSwap, audit, stuck
+from bathysphere.payments.ledger.audit import StuckSwap, audit, stuck_swaps
 from bathysphere.payments.ledger.errors import (
     NoPaymentSession,
     PaymentSessionTaken,
@@ -108,12 +108,12 @@ async def test_workers_that_settle_at_once_settle_each_deposit_once(rig: Rig):
     await rig.accounts.charge("one", "key", 20, payer=ALICE)
     await rig.accounts.complete("one", "key", 20, b"answer")
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    freezes = [rig.settling.freeze(session.session_id, prepare) for _ in range(4)]
+    freezes = [rig.swaps.freeze(session.session_id, prepare) for _ in range(4)]
     assert set(await at_once(*freezes)) == {True}
-    taken = await at_once(*(rig.settling.take(limit=2) for _ in range(4)))
+    taken = await at_once(*(rig.swaps.take(limit=2) for _ in range(4)))
     swaps = [swap for some in taken for swap in some]
     assert len({swap.swap_id for swap in swaps}) == len(swaps) == 6
-    endings = [rig.settling.done(s, earned(s), refund(s)) for s in swaps for _ in range(2)]
+    endings = [rig.swaps.complete(s, earned(s), refund(s)) for s in swaps for _ in range(2)]
     assert Counter(await at_once(*endings)) == {True: 6, False: 6}
     assert (await rig.accounts.current("one", payer=ALICE)).status == "closed"
     books = await audit(rig.pool)
@@ -223,7 +223,7 @@ async def test_a_close_waits_for_a_call_under_way_and_then_counts_it(rig: Rig):
     session = await rig.funded("one", 100)
     await rig.accounts.charge("one", "key", 30, payer=ALICE)
     await rig.accounts.begin_close("one", payer=ALICE)
-    assert not await rig.settling.freeze(session.session_id, prepare)
+    assert not await rig.swaps.freeze(session.session_id, prepare)
     assert (await rig.accounts.complete("one", "key", 30, b"answer")).outcome == "completed"
     assert await rig.settle() == 1
     assert [r.amount for r in await rig.refunds.deliver("one", payer=ALICE)] == [70]
@@ -256,7 +256,7 @@ async def test_a_call_that_was_cut_off_after_it_streamed_is_not_given_back(rig: 
     assert (again.outcome, again.spent) == ("charged", 90)
     await rig.accounts.begin_close("one", payer=ALICE)
     rig.clock.wait(GRACE + timedelta(seconds=1))
-    assert await rig.settling.freeze(session.session_id, prepare)
+    assert await rig.swaps.freeze(session.session_id, prepare)
     assert await rig.settle() == 1
     assert [r.amount for r in await rig.refunds.deliver("one", payer=ALICE)] == [70]
     assert await rig.violations() == []
@@ -298,23 +298,23 @@ async def test_what_was_taken_back_after_the_locktime_is_booked_as_a_loss(rig: R
     await rig.accounts.charge("one", "key", 30, payer=ALICE)
     await rig.accounts.complete("one", "key", 30, b"answer")
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
-    (swap,) = await rig.settling.take()
-    assert await rig.settling.lost(swap, "11001") is True
-    assert await rig.settling.lost(swap, "11001") is False
+    await rig.swaps.freeze(session.session_id, prepare)
+    (swap,) = await rig.swaps.take()
+    assert await rig.swaps.mark_lost(swap, "11001") is True
+    assert await rig.swaps.mark_lost(swap, "11001") is False
     books = await audit(rig.pool)
     assert (books.lost, books.vault, books.violations) == (30, 0, ())
     assert (await rig.accounts.current("one", payer=ALICE)).status == "closed"
 
 
 async def test_the_journal_says_what_each_entry_is(rig: Rig):
-    for thread, end in (("kept", rig.settling.done), ("gone", rig.settling.lost)):
+    for thread, end in (("kept", rig.swaps.complete), ("gone", rig.swaps.mark_lost)):
         session = await rig.funded(thread, 99)
         await rig.accounts.charge(thread, thread, 30, payer=ALICE)
         await rig.accounts.complete(thread, thread, 20, b"answer")
         await rig.accounts.begin_close(thread, payer=ALICE)
-        await rig.settling.freeze(session.session_id, prepare)
-        (swap,) = await rig.settling.take()
+        await rig.swaps.freeze(session.session_id, prepare)
+        (swap,) = await rig.swaps.take()
         rest = (earned(swap), refund(swap)) if thread == "kept" else ("11001",)
         assert await end(swap, *rest)
     async with rig.pool.connection() as connection:
@@ -336,13 +336,13 @@ async def test_a_swap_that_gave_less_than_was_asked_for_is_not_done(rig: Rig):
     await rig.accounts.charge("one", "key", 30, payer=ALICE)
     await rig.accounts.complete("one", "key", 30, b"answer")
     await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
-    (swap,) = await rig.settling.take()
+    await rig.swaps.freeze(session.session_id, prepare)
+    (swap,) = await rig.swaps.take()
     for gave in (([], refund(swap)), (earned(swap), None)):
         with pytest.raises(ValueError, match="does not match"):
-            await rig.settling.done(swap, *gave)
+            await rig.swaps.complete(swap, *gave)
     assert (await audit(rig.pool)).vault == 0
-    assert await rig.settling.done(swap, earned(swap), refund(swap))
+    assert await rig.swaps.complete(swap, earned(swap), refund(swap))
     async with rig.pool.connection() as connection:
         row = await (await connection.execute("SELECT y, proof FROM payments.vault")).fetchone()
     assert SEALER.open(f"vault/{row['y']}", row["proof"]) == b"money"
@@ -359,59 +359,59 @@ async def test_an_account_without_money_is_closed_at_once(rig: Rig):
 async def test_attempts_are_counted_so_that_they_can_end(rig: Rig):
     session = await rig.funded("one", 20)
     await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
+    await rig.swaps.freeze(session.session_id, prepare)
     for attempt in (1, 2, 3):
-        (swap,) = await rig.settling.take(limit=9)
+        (swap,) = await rig.swaps.take(limit=9)
         assert swap.attempt == attempt
-        assert await rig.settling.supersede(swap, prepare, "keyset gone") is True
-        assert await rig.settling.supersede(swap, prepare, "keyset gone") is False
+        assert await rig.swaps.supersede(swap, prepare, "keyset gone") is True
+        assert await rig.swaps.supersede(swap, prepare, "keyset gone") is False
     assert await rig.violations() == []
 
 
 async def test_a_stuck_swap_is_counted_and_can_still_end_well(rig: Rig):
     await rig.funded("one", 99)
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
-    (swap,) = await rig.settling.take()
+    await rig.swaps.freeze(session.session_id, prepare)
+    (swap,) = await rig.swaps.take()
     later = timedelta(minutes=10)
-    assert await rig.settling.stuck(swap, "11002", look_again=later) is True
+    assert await rig.swaps.mark_stuck(swap, "11002", look_again=later) is True
     assert (await audit(rig.pool)).stuck == 100
-    assert await stuck(rig.pool) == [
+    assert await stuck_swaps(rig.pool) == [
         StuckSwap(swap_id=swap.swap_id, sats=100, tries=1, since=rig.clock.now(), why="11002")
     ]
-    assert await rig.settling.take() == []
+    assert await rig.swaps.take() == []
     rig.clock.wait(timedelta(minutes=11))
     assert await rig.settle() == 1
     assert (await audit(rig.pool)).stuck == 0
-    assert await rig.settling.stuck(swap, "11002", look_again=later) is False  # it is done
+    assert await rig.swaps.mark_stuck(swap, "11002", look_again=later) is False  # it is done
 
 
 async def test_a_lease_that_ran_out_gives_the_same_swap_to_another(rig: Rig):
     await rig.funded("one", 99)
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
-    (first,) = await rig.settling.take(lease=timedelta(minutes=1))
-    assert await rig.settling.take() == []
+    await rig.swaps.freeze(session.session_id, prepare)
+    (first,) = await rig.swaps.take(lease=timedelta(minutes=1))
+    assert await rig.swaps.take() == []
     rig.clock.wait(timedelta(minutes=2))
-    (second,) = await rig.settling.take()
+    (second,) = await rig.swaps.take()
     assert (second.swap_id, second.body, second.tries) == (first.swap_id, first.body, 2)
-    await rig.settling.put_off(first, "late", after=timedelta(hours=1))  # no longer its own
-    assert await rig.settling.done(second, earned(second), refund(second))
-    assert not await rig.settling.done(first, earned(first), refund(first))
+    await rig.swaps.postpone(first, "late", after=timedelta(hours=1))  # no longer its own
+    assert await rig.swaps.complete(second, earned(second), refund(second))
+    assert not await rig.swaps.complete(first, earned(first), refund(first))
 
 
 async def test_a_swap_is_pending_from_the_first_time_that_the_mint_says_so(rig: Rig):
     await rig.funded("one", 99)
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
+    await rig.swaps.freeze(session.session_id, prepare)
     minute, seen = timedelta(minutes=1), []
     for is_pending in ({}, {"is_pending": True}, {"is_pending": True}, {}):
-        (swap,) = await rig.settling.take()
-        await rig.settling.put_off(swap, "later", after=minute, **is_pending)
-        assert await rig.settling.take() == []
+        (swap,) = await rig.swaps.take()
+        await rig.swaps.postpone(swap, "later", after=minute, **is_pending)
+        assert await rig.swaps.take() == []
         rig.clock.wait(minute)
-        (looked,) = await rig.settling.take()
-        await rig.settling.put_off(looked, "later", after=minute, is_pending=bool(is_pending))
+        (looked,) = await rig.swaps.take()
+        await rig.swaps.postpone(looked, "later", after=minute, is_pending=bool(is_pending))
         seen.append(looked.pending_at)
         rig.clock.wait(minute)
     began = datetime(2026, 11, 1, tzinfo=UTC) + 2 * minute
@@ -426,7 +426,7 @@ async def test_a_refund_is_delivered_as_often_as_it_is_asked_for(rig: Rig):
     second = await rig.refunds.deliver("one", payer=ALICE)
     assert [r.token for r in first] == [r.token for r in second]
     assert [r.refund_id for r in await rig.refunds.unclaimed()] == [first[0].refund_id]
-    await rig.refunds.claimed([first[0].refund_id])
+    await rig.refunds.mark_claimed([first[0].refund_id])
     assert await rig.refunds.unclaimed() == []
     assert [r.status for r in await rig.refunds.deliver("one", payer=ALICE)] == ["claimed"]
 

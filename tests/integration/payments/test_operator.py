@@ -48,9 +48,9 @@ async def test_what_is_stuck_is_shown_and_fails(rig: Rig, payments_database, cap
     assert (await command(capsys, payments_database, "stuck"))[0] == 0
     await rig.funded("one", 99)
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
-    (swap,) = await rig.settling.take()
-    await rig.settling.stuck(swap, "the mint says pending", look_again=timedelta(hours=1))
+    await rig.swaps.freeze(session.session_id, prepare)
+    (swap,) = await rig.swaps.take()
+    await rig.swaps.mark_stuck(swap, "the mint says pending", look_again=timedelta(hours=1))
     code, printed = await command(capsys, payments_database, "stuck")
     assert code == PROBLEMS_FOUND
     assert swap.swap_id in printed
@@ -134,9 +134,9 @@ async def test_a_swap_that_gave_something_else_is_not_written_down(rig: Rig):
     await rig.accounts.charge("one", "key", 30, payer=ALICE)
     await rig.accounts.complete("one", "key", 30, b"answer")
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
-    (swap,) = await rig.settling.take()
+    await rig.swaps.freeze(session.session_id, prepare)
+    (swap,) = await rig.swaps.take()
     for wrong in (([], refund(swap)), (earned(swap), None), (earned(swap) * 2, refund(swap))):
         with pytest.raises(ValueError, match="does not match"):
-            await rig.settling.done(swap, *wrong)
-    assert await rig.settling.done(swap, earned(swap), refund(swap))
+            await rig.swaps.complete(swap, *wrong)
+    assert await rig.swaps.complete(swap, earned(swap), refund(swap))

@@ -150,7 +150,7 @@ async def test_an_answer_that_does_not_come_is_asked_after(wired, fault):
     await money.spend("t", 70)
     await money.close("t")
     wire.spoil(fault)
-    assert (await money.settlement.turn())["put_off"] == 1
+    assert (await money.settlement.turn())["postponed"] == 1
     assert (await money.settlement.turn())["done"] == 1
     assert wire.spoiled == {fault: 1}
     was_done = fault in ("lose_response", "truncate")
@@ -167,7 +167,7 @@ async def test_a_request_that_arrives_long_after_we_gave_up(wired, clean_databas
     wire.spoil("delay", seconds=0.5)
     url = money.wallet.mint_url
     async with open_money(clean_database, url, through=wire.url, timeout=0.2) as hasty:
-        assert (await hasty.settlement.settle())["put_off"] == 1
+        assert (await hasty.settlement.settle())["postponed"] == 1
     await asyncio.sleep(0.5)
     await settled(money)
     await assert_paid_back(money, "t", earned=70, refund=185)
@@ -193,7 +193,7 @@ async def test_the_answer_and_the_question_after_it_are_lost(wired):
     for fault in ("lose_request", "http_502", "truncate"):
         wire.spoil(fault, path="/v1/restore")
     for _ in range(4):
-        assert (await money.settlement.turn())["put_off"] == 1
+        assert (await money.settlement.turn())["postponed"] == 1
     assert (await money.settlement.turn())["done"] == 1
     assert wire.seen["/v1/swap"] == 1
     await assert_paid_back(money, "t", earned=9, refund=54)
@@ -214,7 +214,7 @@ async def test_who_asks_too_often_is_not_asked_at_all(clean_database, fee_mint):
         await money.deposit("t", 64)
         await money.close("t")
         wire.spoil("http_502")
-        assert (await money.settlement.turn())["put_off"] == 1
+        assert (await money.settlement.turn())["postponed"] == 1
         assert await money.settlement.turn() == {}
         assert wire.seen["/v1/swap"] == 1
         money.clock.ahead = timedelta(seconds=61)
@@ -238,9 +238,9 @@ CRASHES = ["before the swaps are written", "after the swaps are written", "befor
 
 
 def crash_at(money: Money, point: str, patch: pytest.MonkeyPatch) -> None:
-    settlement, settling, mint = money.settlement, money.settling, money.mint
+    settlement, swap_store, mint = money.settlement, money.swap_store, money.mint
     if point == "before the swaps are written":
-        patch.setattr(settling, "_allocate", dies)  # inside freeze's transaction
+        patch.setattr(swap_store, "_allocate", dies)  # inside the transaction of `freeze`
     elif point == "after the swaps are written":
         patch.setattr(settlement, "settle", dies)
     elif point == "before the POST":
@@ -248,7 +248,7 @@ def crash_at(money: Money, point: str, patch: pytest.MonkeyPatch) -> None:
     elif point == "after the POST":
         patch.setattr(settlement, "_finish", dies)
     else:
-        patch.setattr(settling, "_settle", dies)  # inside done's transaction, its last statement
+        patch.setattr(swap_store, "_settle", dies)  # the last statement of `complete`
 
 
 @pytest.mark.parametrize("point", CRASHES)
@@ -288,7 +288,7 @@ async def test_a_worker_that_was_only_slow_changes_nothing(money):
     await money.spend("t", 9)
     await money.close("t")
     await money.settlement.freeze()
-    [slow] = await money.settling.take()
+    [slow] = await money.swap_store.take()
     money.clock.ahead = timedelta(minutes=3)
     assert (await money.settlement.turn())["done"] == 1
     assert await money.settlement._settle(slow) == "done"
@@ -310,8 +310,8 @@ async def test_a_mint_that_is_down_stops_no_work_and_no_deposit(clean_database, 
         assert (await money.hand_in("t", token)).credited == 63
         await money.spend("t", 9)
         await money.close("t")
-        assert await money.settlement.turn() == {"frozen": 1, "put_off": 1}
-        assert await money.settlement.turn() == {"put_off": 1}
+        assert await money.settlement.turn() == {"frozen": 1, "postponed": 1}
+        assert await money.settlement.turn() == {"postponed": 1}
         mint.start()
         await settled(money)
         await assert_paid_back(money, "t", earned=9, refund=54)
@@ -327,7 +327,7 @@ async def test_a_mint_that_hangs(clean_database, broken_mint):
         await money.settlement.freeze()
         mint.freeze()
         async with open_money(clean_database, mint.url, timeout=0.3) as hasty:
-            assert (await hasty.settlement.settle())["put_off"] == 1
+            assert (await hasty.settlement.settle())["postponed"] == 1
         mint.thaw()
         await asyncio.sleep(0.3)
         await settled(money)
@@ -370,7 +370,7 @@ async def test_inputs_that_stay_pending_are_an_alarm_and_can_still_end_well(
                 " VALUES (1, 'c' || ?, 's' || ?, ?, 'id', CURRENT_TIMESTAMP)",
                 [(y, y, y) for y in ys],
             )
-        assert (await money.settlement.turn())["put_off"] == 1
+        assert (await money.settlement.turn())["postponed"] == 1
         money.clock.ahead = timedelta(minutes=16)
         assert (await money.settlement.turn())["stuck"] == 1
         await money.assert_balanced()
@@ -427,7 +427,7 @@ async def test_a_deposit_that_is_gone_before_its_locktime_is_an_alarm(money):
     await money.deposit("t", 64)
     await money.close("t")
     await money.settlement.freeze()
-    [swap] = await money.settling.take()
+    [swap] = await money.swap_store.take()
     inputs = json.loads(swap.body)["inputs"]
     thief = Wallet(mint_url=money.wallet.mint_url)
     from bathysphere.payments.nuts.proofs import Proof
@@ -437,7 +437,7 @@ async def test_a_deposit_that_is_gone_before_its_locktime_is_an_alarm(money):
               witness=i["witness"]) for i in inputs
     ]  # fmt: skip
     await thief.swap(stolen)
-    await money.settling.put_off(swap, "", after=timedelta(0))
+    await money.swap_store.postpone(swap, "", after=timedelta(0))
     assert (await money.settlement.turn())["stuck"] == 1
     [row] = await money.rows("SELECT status FROM payments.deposits")
     assert row["status"] == "settling"
@@ -587,8 +587,8 @@ async def test_the_same_deposit_always_makes_the_same_swap_and_no_secret_is_in_i
         made.extend(prepare_swap(order, keyset, money.keys) for _ in range(2))
         return made[0]
 
-    [session] = await money.settling.closing()
-    await money.settling.freeze(session, twice)
+    [session] = await money.swap_store.closing()
+    await money.swap_store.freeze(session, twice)
     assert made[0] == made[1]
     assert Plan.from_bytes(made[0].outputs).to_bytes() == made[0].outputs
     await settled(money)

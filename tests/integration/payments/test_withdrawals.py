@@ -23,11 +23,11 @@ async def earn(rig: Rig, thread: str, *amounts: int) -> None:
     await rig.accounts.charge(thread, thread, sum(amounts), payer=ALICE)
     await rig.accounts.complete(thread, thread, sum(amounts), b"answer")
     session = await rig.accounts.begin_close(thread, payer=ALICE)
-    await rig.settling.freeze(session.session_id, prepare)
-    (swap,) = await rig.settling.take()
+    await rig.swaps.freeze(session.session_id, prepare)
+    (swap,) = await rig.swaps.take()
     earned = [Proof(f"{thread} {n}", sats, f"{thread} {n}".encode())
               for n, sats in enumerate(amounts)]  # fmt: skip
-    await rig.settling.done(swap, earned, refund(swap))
+    await rig.swaps.complete(swap, earned, refund(swap))
 
 
 async def test_all_earnings_leave_once_and_the_books_agree(rig: Rig):
@@ -37,7 +37,7 @@ async def test_all_earnings_leave_once_and_the_books_agree(rig: Rig):
     assert (made.amount, len(made.proofs)) == (29, 4)
     books = await audit(rig.pool)
     assert (books.vault, books.withdrawn, books.violations) == (0, 29, ())
-    await rig.withdrawals.shown(made.withdrawal_id)
+    await rig.withdrawals.mark_shown(made.withdrawal_id)
     with pytest.raises(CannotWithdraw, match="empty"):
         await rig.withdrawals.withdraw()
 
@@ -57,15 +57,15 @@ async def test_a_command_that_died_before_it_showed_the_token_loses_nothing(rig:
     lost = await rig.withdrawals.withdraw(16)
     other = await rig.withdrawals.withdraw()  # at once: somebody may still be showing the first
     assert set(other.proofs) == {b"one 1"}
-    await rig.withdrawals.shown(other.withdrawal_id)
+    await rig.withdrawals.mark_shown(other.withdrawal_id)
     rig.clock.time += LEASE
     assert await rig.withdrawals.withdraw() == lost
     with pytest.raises(CannotWithdraw):
         await rig.withdrawals.withdraw()  # leased again
-    await rig.withdrawals.shown(lost.withdrawal_id)
-    assert await rig.withdrawals.again(lost.withdrawal_id) == lost
+    await rig.withdrawals.mark_shown(lost.withdrawal_id)
+    assert await rig.withdrawals.get(lost.withdrawal_id) == lost
     with pytest.raises(CannotWithdraw, match="Unknown withdrawal"):
-        await rig.withdrawals.again("withdrawal_none")
+        await rig.withdrawals.get("withdrawal_none")
 
 
 async def test_commands_at_once_take_different_proofs(rig: Rig):
@@ -123,17 +123,17 @@ async def test_the_command_says_what_is_missing(rig: Rig, payments_database, cap
 async def test_a_swap_or_session_that_is_wrong_is_shown_and_does_not_hold_up_others(rig: Rig):
     await rig.funded("one", 99)
     session = await rig.accounts.begin_close("one", payer=ALICE)
-    await rig.settling.cannot_freeze(session.session_id, "ValueError: no key for 3")
+    await rig.swaps.record_freeze_error(session.session_id, "ValueError: no key for 3")
     await rig.funded("two", 99)
     later = await rig.accounts.begin_close("two", payer=ALICE)
-    assert await rig.settling.closing(limit=1) == [later.session_id]
-    from bathysphere.payments.ledger.audit import stuck
+    assert await rig.swaps.closing(limit=1) == [later.session_id]
+    from bathysphere.payments.ledger.audit import stuck_swaps
 
-    assert [(one.swap_id, one.why) for one in await stuck(rig.pool)] == [
+    assert [(one.swap_id, one.why) for one in await stuck_swaps(rig.pool)] == [
         (session.session_id, "ValueError: no key for 3")
     ]
-    await rig.settling.freeze(session.session_id, prepare)
-    assert await stuck(rig.pool) == []
+    await rig.swaps.freeze(session.session_id, prepare)
+    assert await stuck_swaps(rig.pool) == []
 
 
 async def test_a_withdrawn_token_is_money_at_a_real_mint(

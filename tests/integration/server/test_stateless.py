@@ -215,5 +215,5 @@ async def test_a_step_by_hand_with_a_part_of_the_answers_is_refused_in_a_sentenc
     answer = await town.http.post(f"/threads/{thread}/runs", json=body)
     assert answer.status_code == 422
     assert "every open question" in answer.text
-    assert await town.rig.answers.kept(UUID(thread), owner=ALICE) == {}
+    assert await town.rig.answers.saved(UUID(thread), owner=ALICE) == {}
     assert len(await town.rig.runs.list_of_thread(UUID(thread), owner=ALICE)) == 1

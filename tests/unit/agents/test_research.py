@@ -135,8 +135,8 @@ def test_a_corpus_takes_the_place_of_the_web_unless_both_are_wanted(monkeypatch,
     [
         ("CORPUS", "/nowhere/at/all", "Folder not found"),
         ("POLICY_FILE", "/nowhere/POLICY.md", "Cannot read"),
-        ("SIGNING_KEY", "short", "Invalid value for .*SIGNING_KEY"),
-        ("WHERE", "moon", "Invalid value for .*WHERE"),
+        ("SIGNING_KEY", "short", "Invalid .*SIGNING_KEY"),
+        ("WHERE", "moon", "Invalid .*WHERE"),
         ("WHERE", "corpus", "No corpus is configured"),
     ],
 )

@@ -101,17 +101,17 @@ class Store:
         self.did.append(("freeze", session_id, prepare(deposit())))
         return self.frozen
 
-    async def cannot_freeze(self, session_id, error):
+    async def record_freeze_error(self, session_id, error):
         self.did.append(("cannot_freeze", session_id, error))
 
     async def take(self, *, limit, lease):
         self.leases.append(lease)
         return self.swaps[:limit]
 
-    async def put_off(self, swap, error, *, after, is_pending=False):
-        self.did.append(("put_off", error, after, is_pending))
+    async def postpone(self, swap, error, *, after, is_pending=False):
+        self.did.append(("postponed", error, after, is_pending))
 
-    async def stuck(self, swap, error, *, look_again):
+    async def mark_stuck(self, swap, error, *, look_again):
         self.did.append(("stuck", error, look_again))
         return True
 
@@ -119,18 +119,18 @@ class Store:
         self.did.append(("supersede", Plan.from_bytes(prepare(deposit(swap_id="swap2")).outputs)))
         return True
 
-    async def done(self, swap, earned, refund):
+    async def complete(self, swap, earned, refund):
         self.did.append(("done", sum(p.amount for p in earned), refund is not None))
         return True
 
-    async def lost(self, swap, error):
+    async def mark_lost(self, swap, error):
         self.did.append(("lost", error))
         return True
 
     async def unclaimed(self, *, limit):
         return self.open_refunds[:limit]
 
-    async def claimed(self, refund_ids):
+    async def mark_claimed(self, refund_ids):
         self.did.append(("claimed", list(refund_ids)))
 
 
@@ -197,13 +197,13 @@ async def test_a_second_try_asks_first_whether_the_first_one_went_through():
 )
 async def test_silence_is_waited_out(tries, seconds):
     desk = Desk(swap(tries=tries), restore="none", swap=UNKNOWN)
-    assert await desk.settle() == {"put_off": 1}
-    assert desk.store.did == [("put_off", "no answer", timedelta(seconds=seconds), False)]
+    assert await desk.settle() == {"postponed": 1}
+    assert desk.store.did == [("postponed", "no answer", timedelta(seconds=seconds), False)]
 
 
 async def test_silence_when_asked_to_restore():
     desk = Desk(swap(tries=2), restore=UNKNOWN)
-    assert await desk.settle() == {"put_off": 1}
+    assert await desk.settle() == {"postponed": 1}
     assert desk.mint.asked == {"restore": 1}  # nothing is posted while it is not known
 
 
@@ -227,7 +227,7 @@ async def test_a_bad_answer_is_asked_after_at_once():
         assert (what, error) == ("stuck", "Expected 7 signatures, got 6")
     for silence in (UNKNOWN, refuses(20000)):
         desk = Desk(swap(), swap=bad, restore=silence)
-        assert await desk.settle() == {"put_off": 1}
+        assert await desk.settle() == {"postponed": 1}
 
 
 async def test_a_part_of_the_signatures_is_an_alarm():
@@ -260,7 +260,7 @@ async def test_spent_by_somebody_else(when, ending):
 async def test_spent_but_restore_is_silent():
     desk = Desk(swap(), swap=refuses(11001), restore=UNKNOWN)
     desk.clock.time = LOCKTIME + timedelta(days=1)
-    assert await desk.settle() == {"put_off": 1}
+    assert await desk.settle() == {"postponed": 1}
 
 
 # ── 11002, 11004: pending ──
@@ -269,9 +269,9 @@ async def test_spent_but_restore_is_silent():
 @pytest.mark.parametrize("code", [11002, 11004])
 async def test_pending_is_waited_out_until_it_is_an_alarm(code):
     desk = Desk(swap(), swap=refuses(code), restore="none")
-    assert await desk.settle() == {"put_off": 1}
+    assert await desk.settle() == {"postponed": 1}
     assert desk.store.did[0][3] is True
-    for minutes, ending in ((14, "put_off"), (15, "stuck"), (600, "stuck")):
+    for minutes, ending in ((14, "postponed"), (15, "stuck"), (600, "stuck")):
         since = START - timedelta(minutes=minutes)
         desk = Desk(swap(pending_at=since), swap=refuses(code), restore="none")
         assert await desk.settle() == {ending: 1}
@@ -294,29 +294,29 @@ async def test_a_keyset_that_is_gone_makes_a_new_attempt(code):
 @pytest.mark.parametrize("states", ["SPENT", "PENDING", ("UNSPENT", "SPENT")])
 async def test_inputs_that_are_not_all_there_make_no_new_attempt(states):
     desk = Desk(swap(), swap=refuses(12002), restore="none", states=states, later=BOTH)
-    assert await desk.settle() == {"put_off": 1}
+    assert await desk.settle() == {"postponed": 1}
     assert desk.store.did[0][3] is True
 
 
 async def test_no_new_attempt_while_something_is_unknown():
     for says in ({"restore": UNKNOWN}, {"restore": "none", "states": UNKNOWN}):
         desk = Desk(swap(), swap=refuses(12002), later=BOTH, **says)
-        assert await desk.settle() == {"put_off": 1}
+        assert await desk.settle() == {"postponed": 1}
     desk = Desk(swap(), swap=refuses(12002), restore="all", later=BOTH)
     assert await desk.settle() == {"done": 1}
 
 
 async def test_keysets_that_we_know_too_little_of_are_waited_for():
     desk = Desk(swap(), swap=refuses(12002), restore="none", states="UNSPENT")
-    assert await desk.settle() == {"put_off": 1}
-    for tries, ending in ((19, "put_off"), (20, "stuck")):
+    assert await desk.settle() == {"postponed": 1}
+    for tries, ending in ((19, "postponed"), (20, "stuck")):
         desk = Desk(swap(tries=tries), swap=refuses(12002), restore="none", states="UNSPENT")
         assert await desk.settle() == {ending: 1}
     from dataclasses import replace
 
     idle = Keysets([replace(HONEST.keyset, active=False)])
     desk = Desk(swap(), swap=refuses(12002), restore="none", states="UNSPENT", later=idle)
-    assert await desk.settle() == {"put_off": 1}
+    assert await desk.settle() == {"postponed": 1}
 
 
 async def test_another_mint_is_an_alarm():
@@ -345,14 +345,14 @@ async def test_any_other_refusal_is_an_alarm_unless_it_was_done(code):
     desk = Desk(swap(), swap=refuses(code), restore="part")
     assert await desk.settle() == {"stuck": 1}
     desk = Desk(swap(), swap=refuses(code), restore=refuses(20000))
-    assert await desk.settle() == {"put_off": 1}
+    assert await desk.settle() == {"postponed": 1}
 
 
 async def test_a_keyset_that_the_mint_no_longer_lists_is_looked_up_again():
     desk = Desk(swap(), swap=signed(PLAN), known=Keysets([]), later=Keysets([HONEST.keyset]))
     assert await desk.settle() == {"done": 1}
     desk = Desk(swap(), swap=signed(PLAN), known=Keysets([]))
-    assert await desk.settle() == {"put_off": 1}
+    assert await desk.settle() == {"postponed": 1}
 
 
 # ── a turn ──
@@ -400,7 +400,7 @@ async def test_without_keys_sessions_wait_and_the_rest_goes_on():
         raise UNKNOWN
 
     desk.book.get = away
-    assert await desk.settlement.turn() == {"put_off": 1}
+    assert await desk.settlement.turn() == {"postponed": 1}
 
 
 async def test_without_an_active_keyset_sessions_wait():
@@ -454,10 +454,10 @@ async def test_the_token_names_the_mint_as_people_know_it():
     desk = Desk(swap(), swap=signed(PLAN))
     tokens = []
 
-    async def done(swap, earned, refund):
+    async def complete(swap, earned, refund):
         tokens.append(refund.token)
 
-    desk.store.done = done
+    desk.store.complete = complete
     await desk.settle()
     from bathysphere.payments.nuts.tokens import decode_v4
 

@@ -16,6 +16,7 @@ from bathysphere.agents.research.source_access import (
 )
 from bathysphere.agents.research.structured_output import FULL, SMALL, Sizes
 from bathysphere.core.errors import ConfigError
+from bathysphere.core.settings import invalid_settings
 from bathysphere.evidence.settle import Unsupported
 from bathysphere.models.names import DEMO_TOUR, LLAMACPP
 from bathysphere.models.settings import ModelSettings
@@ -69,14 +70,9 @@ class ResearchSettings(BaseSettings):
         try:
             return cls()
         except ValidationError as error:
-            first = error.errors(include_input=False)[0]
-            prefix = {"SearchSettings": SEARCH_PREFIX, "FetchSettings": FETCH_PREFIX}
-            field = str(first["loc"][0])
-            own = f"{prefix.get(error.title, PREFIX)}{field}".upper()
-            variable = field if field.isupper() else own
-            raise ConfigError(
-                f"Invalid value for {variable}: {first['msg']}", hint=f"change or unset {variable}"
-            ) from error
+            prefixes = {"SearchSettings": SEARCH_PREFIX, "FetchSettings": FETCH_PREFIX}
+            prefix = prefixes.get(error.title, PREFIX)
+            raise invalid_settings(error, prefix=prefix, guide="docs/research.md") from error
 
     @field_validator("signing_key")
     @classmethod

@@ -101,7 +101,7 @@ class FileChanges:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def of(
+    async def list_of_workspace(
         self, owner: Owner, workspace: str, *, limit: int = 100, before: int | None = None
     ) -> list[RecordedChange]:
         """Return a workspace's finished changes, newest first."""

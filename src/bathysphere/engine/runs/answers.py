@@ -50,7 +50,7 @@ class Answers:
         self._runs = runs
         self._graphs = graphs
 
-    async def give(
+    async def submit(
         self,
         thread_id: UUID,
         answers: Mapping[str, Any],
@@ -137,7 +137,7 @@ class Answers:
             run_id=(state.metadata or {}).get("run_id"),
         )
 
-    async def kept(self, thread_id: UUID, *, owner: Owner) -> dict[str, Any]:
+    async def saved(self, thread_id: UUID, *, owner: Owner) -> dict[str, Any]:
         """Return the answers that wait for their siblings."""
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)

@@ -69,7 +69,7 @@ class Past:
         """Return the result of a successful step, else an empty string."""
         return self.results[step].text if self.done(step) else ""
 
-    def said(self, text: str) -> bool:
+    def has_said(self, text: str) -> bool:
         """Whether `text` is in an earlier answer of the tour."""
         return any(isinstance(m, AIMessage) and text in m.text for m in self.messages)
 

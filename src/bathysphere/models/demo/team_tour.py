@@ -20,7 +20,7 @@ def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
     past = Past.of(messages, tools)
     if _is_specialist(messages):
         return _specialist_turn(past)
-    if past.said(words.THE_END):
+    if past.has_said(words.THE_END):
         return TourTurn(text=words.AFTERWARDS)
     if past.open("plan", "write_todos"):
         args = todos(words.TODOS, ("in_progress", "pending"))

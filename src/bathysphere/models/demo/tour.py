@@ -35,12 +35,12 @@ class _Past(Past):
     @property
     def ended(self) -> bool:
         """Whether the summary was given."""
-        return self.said(words.THE_END)
+        return self.has_said(words.THE_END)
 
     @property
     def asked(self) -> bool:
         """Whether the question was asked, with the tool or in plain text."""
-        return "ask" in self.called or self.said(words.ASKED)
+        return "ask" in self.called or self.has_said(words.ASKED)
 
     @property
     def answer(self) -> str:

@@ -33,14 +33,14 @@ def next_turn(messages: Sequence[BaseMessage], tools: Set[str]) -> TourTurn:
         move, why = words.FIRST_MOVE if first else words.NEXT_MOVE
         return TourTurn(text="", step="move", tool=PICKS, args={"move": move, "why": why})
     past = Past.of(messages, tools)
-    if past.said(words.THE_END):
+    if past.has_said(words.THE_END):
         return TourTurn(text=words.AFTERWARDS)
     turn = next((turn for turn in (step(past) for step in _STEPS) if turn), None) or _summary(past)
     return TourTurn(text=_opening(past) + turn.text, step=turn.step, tool=turn.tool, args=turn.args)
 
 
 def _opening(past: Past) -> str:
-    if not past.said(words.WELCOME):
+    if not past.has_said(words.WELCOME):
         return words.WELCOME
     last = past.messages[-1]
     if not isinstance(last, ToolMessage) or last.status != "error":

@@ -4,7 +4,7 @@
 |---|---|
 | `records` | data types: sessions, deposits, swaps, refunds, and settlement's inputs |
 | `accounts` | `Accounts`: open a session, deposit, charge, complete, void, close |
-| `settling` | `Settling`: freeze a closing session, lease its swaps, record how they end |
+| `swaps` | `Swaps`: freeze a closing session, lease its swaps, record how they end |
 | `refunds` | `Refunds`: delivery and claiming of refunds |
 | `audit` | the invariants, checked in one query |
 | `sealing` | encryption of secrets in the database |

@@ -68,7 +68,7 @@ class StuckSwap:
     why: str
 
 
-async def stuck(pool: Pool) -> list[StuckSwap]:
+async def stuck_swaps(pool: Pool) -> list[StuckSwap]:
     """List swaps and sessions that need an operator's attention, oldest first."""
     async with pool.connection() as connection:
         rows = await (await connection.execute(_STUCK)).fetchall()

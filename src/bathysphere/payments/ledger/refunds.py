@@ -37,7 +37,7 @@ class Refunds:
             )
             return [Refund.from_row(row) for row in await cursor.fetchall()]
 
-    async def claimed(self, refund_ids: Sequence[str]) -> None:
+    async def mark_claimed(self, refund_ids: Sequence[str]) -> None:
         """Record refunds that the mint reports as spent."""
         async with self._pool.connection() as connection:
             await connection.execute(

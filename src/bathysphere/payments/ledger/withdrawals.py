@@ -78,12 +78,12 @@ class Withdrawals:
             await self._post(connection, taken, withdrawal_id, now)
             return await self._read(connection, made)
 
-    async def shown(self, withdrawal_id: str) -> None:
+    async def mark_shown(self, withdrawal_id: str) -> None:
         """Record that the token was shown to the operator."""
         async with self._pool.connection() as connection:
             await connection.execute(_SHOWN, (self._clock.now(), withdrawal_id))
 
-    async def again(self, withdrawal_id: str) -> Withdrawal:
+    async def get(self, withdrawal_id: str) -> Withdrawal:
         """Return an earlier withdrawal, to show its token again.
 
         Raises:

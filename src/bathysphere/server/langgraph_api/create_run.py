@@ -86,7 +86,7 @@ async def _resume(
         update=command.update,
         goto=command.goto,
     )
-    result = await services.answers.give(thread_id, answers, owner=owner, graph=graph, work=work)
+    result = await services.answers.submit(thread_id, answers, owner=owner, graph=graph, work=work)
     if result.run is not None:
         return result.run
     # Answers are kept until the last one arrives: the newest run is still the one that asked.

@@ -98,7 +98,7 @@ async def open_questions(
     """A state's unanswered questions; stored answers that wait for others count as answered."""
     if not state["interrupts"]:
         return []
-    stored = await services.answers.kept(run.thread_id, owner=run.owner)
+    stored = await services.answers.saved(run.thread_id, owner=run.owner)
     return [question for question in state["interrupts"] if question["id"] not in stored]
 
 

@@ -24,7 +24,7 @@ try:
     from bathysphere.payments.ledger.accounts import Accounts
     from bathysphere.payments.ledger.refunds import Refunds
     from bathysphere.payments.ledger.sealing import Sealer
-    from bathysphere.payments.ledger.settling import Settling
+    from bathysphere.payments.ledger.swaps import Swaps
     from bathysphere.payments.mint import KeysetBook, MintClient
     from bathysphere.payments.pricing import Price
     from bathysphere.payments.service import PaymentService, Terms
@@ -111,7 +111,7 @@ def _payments(settings: PaymentSettings, pool: Pool, clock: Clock, mint: MintCli
     grace = timedelta(minutes=settings.call_grace_minutes)
     settlement = Settlement(
         accounts=accounts,
-        swaps=Settling(pool, sealer=sealer, clock=clock, grace=grace),
+        swaps=Swaps(pool, sealer=sealer, clock=clock, grace=grace),
         refunds=refunds,
         mint=mint,
         book=book,

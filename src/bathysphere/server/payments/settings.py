@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bathysphere.server.process.settings import invalid_settings
+from bathysphere.core.settings import invalid_settings
 
 PREFIX = "BATHYSPHERE_PAYMENTS_"
 _MIN_SECRET = 32

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from bathysphere.core.errors import ConfigError
+from bathysphere.core.settings import invalid_settings
 
 PREFIX = "BATHYSPHERE_"
 AuthMode = Literal["anonymous", "api-key", "oidc"]
@@ -358,13 +358,3 @@ def is_encrypted_or_local(url: str) -> bool:
     return bool(host) and (
         parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
     )
-
-
-def invalid_settings(error: ValidationError, *, prefix: str, guide: str) -> ConfigError:
-    """Convert the first validation error to a `ConfigError` that names the variable."""
-    first = error.errors(include_input=False)[0]
-    reason = str(first["msg"]).removeprefix("Value error, ")
-    if not first["loc"]:
-        return ConfigError(reason, hint=f"see {guide}")
-    variable = f"{prefix}{first['loc'][0]}".upper()
-    return ConfigError(f"Invalid {variable}: {reason}", hint=f"change or unset {variable}")

@@ -146,7 +146,7 @@ async def _respond(handler: CommandHandler, params: Json) -> Json:
         config=request.config,
         metadata=request.metadata,
     )
-    accepted = await handler.services.answers.give(
+    accepted = await handler.services.answers.submit(
         handler.thread_id, answers, owner=handler.owner, graph=graph, work=work
     )
     result: Json = {"taken": accepted.taken, "waiting_for": accepted.waiting_for}

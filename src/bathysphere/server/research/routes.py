@@ -55,7 +55,7 @@ async def approve(
     answers = await answer_of(services, body, owner=owner, graph=GRAPH)
     position = await services.events.last_id(thread_id)
     work = make_work(services.graphs, GRAPH)
-    result = await services.answers.give(thread_id, answers, owner=owner, graph=GRAPH, work=work)
+    result = await services.answers.submit(thread_id, answers, owner=owner, graph=GRAPH, work=work)
     run = result.run or (await services.runs.list_of_thread(thread_id, owner=owner, limit=1))[0]
     return _stream(services, run, owner, rules, after=position)
 

@@ -101,7 +101,9 @@ async def changes(
 ) -> Response:
     """List recorded changes, newest first, with their approvers."""
     root = workspaces_of(services).root(owner, workspace)
-    found = await services.changes.of(owner, root.workspace, limit=limit, before=before)
+    found = await services.changes.list_of_workspace(
+        owner, root.workspace, limit=limit, before=before
+    )
     return JSON({"changes": [change_json(change) for change in found]})
 
 

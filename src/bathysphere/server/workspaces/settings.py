@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bathysphere.server.process.settings import invalid_settings
+from bathysphere.core.settings import invalid_settings
 
 PREFIX = "BATHYSPHERE_STORAGE_"
 

@@ -26,7 +26,7 @@ from bathysphere.payments.ledger.records import (
 from bathysphere.payments.ledger.sealing import Sealer
 
 
-class Settling:
+class Swaps:
     """The swaps of all sessions."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Settling:
             await _close_if_settled(connection, session_id, now)
             return True
 
-    async def cannot_freeze(self, session_id: str, error: str) -> None:
+    async def record_freeze_error(self, session_id: str, error: str) -> None:
         """Record the error; the session is retried after those without one."""
         async with self._pool.connection() as connection:
             await connection.execute(
@@ -229,7 +229,7 @@ class Settling:
             **{name: row[name] for name in names},
         )
 
-    async def put_off(
+    async def postpone(
         self, swap: Swap, error: str, *, after: timedelta, is_pending: bool = False
     ) -> None:
         """Postpone a swap whose outcome is not known yet."""
@@ -243,7 +243,7 @@ class Settling:
                 (error[:500], now + after, is_pending, now, swap.swap_id, swap.lease),
             )
 
-    async def stuck(self, swap: Swap, error: str, *, look_again: timedelta) -> bool:
+    async def mark_stuck(self, swap: Swap, error: str, *, look_again: timedelta) -> bool:
         """Raise an alarm for a swap that the mint neither performs nor refuses; still retried."""
         return await self._alarm(swap.swap_id, error, look_again=look_again)
 
@@ -272,7 +272,9 @@ class Settling:
             await self._write_swap(connection, session, deposit, swap.attempt + 1, prepare, now)
             return True
 
-    async def done(self, swap: Swap, earned: Sequence[Proof], refund: RefundToken | None) -> bool:
+    async def complete(
+        self, swap: Swap, earned: Sequence[Proof], refund: RefundToken | None
+    ) -> bool:
         """Complete the swap: store the earnings and make the refund ready."""
         if sum(proof.amount for proof in earned) != swap.earn or (refund is None) != (
             swap.refund == 0
@@ -307,7 +309,7 @@ class Settling:
             await self._settle(connection, swap, "settled", now)
             return True
 
-    async def lost(self, swap: Swap, error: str) -> bool:
+    async def mark_lost(self, swap: Swap, error: str) -> bool:
         """Record that the payer reclaimed the deposit after its locktime; its earnings are lost."""
         now = self._clock.now()
         async with self._pool.connection() as connection, connection.transaction():
