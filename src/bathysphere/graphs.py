@@ -1,7 +1,7 @@
 """The agents as graphs for `langgraph dev`; `langgraph.json` refers to these functions.
 
-That server brings its own checkpointer, so none is compiled in. Settings are read when a graph is
-first asked for, not at import, and in a thread: that server refuses what blocks its event loop.
+That server provides the checkpointer. Settings are read when a graph is first requested, not at
+import, and in a thread, because the server rejects code that blocks its event loop.
 """
 
 import asyncio
@@ -16,22 +16,22 @@ from bathysphere.models.settings import ModelSettings
 
 
 async def research() -> Graph:
-    """The `research` agent."""
+    """Build the `research` agent."""
     return await asyncio.to_thread(_build, "research")
 
 
 async def simple() -> Graph:
-    """The `simple` agent."""
+    """Build the `simple` agent."""
     return await asyncio.to_thread(_build, "simple")
 
 
 async def tutor() -> Graph:
-    """The `tutor` agent."""
+    """Build the `tutor` agent."""
     return await asyncio.to_thread(_build, "tutor")
 
 
 async def workspace() -> Graph:
-    """The `workspace` agent, on files in graph state; `bathysphere serve` gives it a bucket."""
+    """Build the `workspace` agent with files in graph state; `bathysphere serve` uses a bucket."""
     return await asyncio.to_thread(_build, "workspace")
 
 
@@ -45,13 +45,13 @@ def _build(name: str) -> Graph:
 
 
 def _key() -> bytes | None:
-    """This user's key: a plan that waits for approval can still be approved after a restart.
+    """Return this user's signing key, so that a pending plan can be approved after a restart.
 
-    Without a folder to keep one in, a key of this process does until the process ends.
+    If no folder is writable, a temporary key is used until the process ends.
     """
     from bathysphere.cli.talk.research_session import (
         user_signing_key,
-    )  # the terminal is loaded with it
+    )  # also loads the terminal modules
 
     with suppress(ConfigError):
         return user_signing_key()

@@ -233,7 +233,7 @@ def test_a_compiled_subagent_is_a_dict_with_a_runnable():
         ({"name": "helper"}, "without a name or description"),
         ({"description": "Helps."}, "without a name or description"),
         ({"name": "h", "description": "d", "promt": "x"}, "Unknown keys of subagent 'h': promt"),
-        ({"name": "h", "description": "d", "graph_id": "x"}, "does not run"),
+        ({"name": "h", "description": "d", "graph_id": "x"}, "not supported"),
     ],
 )
 def test_a_subagent_that_cannot_be_built_is_refused_before_anything_runs(sub, words):

@@ -68,7 +68,7 @@ def configured(
     backend: "BackendProtocol | None" = None,
     config: Any = None,
 ) -> "Spec":
-    """The spec of an agent, with the models, retries and fallbacks from the settings.
+    """Return the spec of an agent, with the models, retries and fallbacks from the settings.
 
     Args:
         name: The agent's name.
@@ -91,7 +91,7 @@ def configured(
 
 
 def _with_named_models(spec: "Spec", models: "Models") -> "Spec":
-    """The same with the models that settings give to single subagents."""
+    """Return the spec with the models that settings assign to single subagents."""
     from dataclasses import replace
 
     from bathysphere.harness.spec import AgentSpec, SubagentSpec

@@ -1,7 +1,7 @@
-"""One way to write JSON as bytes, so that equal data has one hash.
+"""Canonical JSON: equal data has equal bytes, and so one hash.
 
-UTF-8, keys sorted by code point, no white space, no floats and no integers past 2^53: a number
-that two languages could read or print differently has no place in something that is hashed.
+UTF-8, keys sorted by code point, no white space. Floats and integers above 2^53 are not allowed,
+because languages parse and print them differently.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ class NotCanonical(CallerError):
 
 
 def canonical(value: Any) -> bytes:
-    """The one byte string of a JSON value.
+    """Serialize a JSON value as canonical bytes.
 
     Raises:
-        NotCanonical: a float, an integer past 2^53, a key that is no string, a lone surrogate, or
-            no JSON at all.
+        NotCanonical: The value contains a float, an integer above 2^53, a key that is not a string,
+            a lone surrogate, or something other than JSON.
     """
     _check(value)
     try:
@@ -36,10 +36,10 @@ def canonical(value: Any) -> bytes:
 
 
 def from_canonical(data: bytes) -> Any:
-    """Read canonical bytes back; other spellings of the same value are refused.
+    """Parse canonical bytes; any other serialization of the same value is rejected.
 
     Raises:
-        NotCanonical: `data` is not exactly what `canonical` writes.
+        NotCanonical: `data` is not exactly what `canonical` returns.
     """
     try:
         value = json.loads(data.decode("utf-8"))

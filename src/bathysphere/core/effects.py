@@ -1,9 +1,9 @@
-"""Effects once: what a tool that changes the world asks before it acts, and says after.
+"""Effect log: lets a tool with side effects act only once.
 
-A run may be executed again from its last checkpoint, so a tool's code can run twice. A tool with an
-effect asks `begin` first. `Fresh` means: act, then `finish`. `Done` carries the result of the first
-time. `Unknown` means it was begun and never finished: whether it happened, only the world or a
-person can tell; it is never guessed.
+A run may be repeated from its last checkpoint, so a tool's code can run twice. A tool with side
+effects calls `begin` first. `Fresh` means: act, then call `finish`. `Done` carries the result of
+the first execution. `Unknown` means that it was started and not finished: only the affected system
+or a person can tell whether it happened, so it is never guessed.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EffectKey:
-    """One tool call at one place: the same when a step is executed again, new in a new step.
+    """The key of a tool call: the same when its step is repeated, different in a new step.
 
-    The thread is the log's own: a log is handed to a run for its thread.
+    The thread is not part of the key, because each log belongs to one thread.
     """
 
     namespace: str

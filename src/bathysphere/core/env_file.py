@@ -1,4 +1,4 @@
-"""A `.env` file: lines of `NAME=value`, as langgraph and Docker read them."""
+"""Parser of `.env` files: lines of `NAME=value`, as in langgraph and Docker."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$")
 
 
 def parse_env_file(text: str, *, name: str = ".env") -> Mapping[str, str]:
-    """The variables of a file; quotes around a value are dropped, `#` begins a comment.
+    """Parse the variables of a file; quotes around a value are removed, `#` starts a comment.
 
     Raises:
         ConfigError: A line is not `NAME=value`.

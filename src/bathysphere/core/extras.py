@@ -20,7 +20,7 @@ EXTRA_BY_MODULE = {
 
 
 def explain_missing_module(module: str, feature: str) -> ConfigError:
-    """What to install where `feature` failed because `module` cannot be imported."""
+    """Create the error for a feature that failed because `module` cannot be imported."""
     for known, extra in EXTRA_BY_MODULE.items():
         if module == known or module.startswith(f"{known}."):
             return missing_extra(feature, extra)

@@ -1,4 +1,4 @@
-"""JSON for everything a graph's state may hold: messages, models, interrupts, sets, dates."""
+"""JSON serialization of graph state: messages, models, interrupts, sets, dates."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 
 def dumps(value: Any) -> bytes:
-    """The value as JSON; what JSON cannot represent becomes its `repr`."""
+    """Serialize a value as JSON; unsupported types are serialized as their `repr`."""
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:  # a number above 64 bits, a lone surrogate, a structure too deep

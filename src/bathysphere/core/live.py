@@ -1,9 +1,9 @@
 """Objects shared by the agents of one run while they work in this process.
 
-A run is a tree: the main agent and the subagents it sent out, several of them at once. Their graph
-states are apart, so what must hold for the whole tree (a limit, the newest text of a file) needs
-one object that all of them see. It lives here, by run id. Checkpoints stay the truth: nothing here
-outlives the process, and a run that goes on in another process starts from its checkpoint.
+A run is a tree: the main agent and its subagents, several of which may run concurrently. Each has
+its own graph state, so whatever applies to the whole tree (a limit, the newest text of a file)
+needs a shared object, kept here by run id. Checkpoints remain the source of truth: nothing here
+outlives the process, and a run that continues in another process starts from its checkpoint.
 """
 
 import threading

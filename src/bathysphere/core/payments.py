@@ -1,9 +1,9 @@
-"""Paying for model calls: what code that calls a model asks before, and says after.
+"""The interface for paying for model calls.
 
-A `Purse` is handed to a run for its thread and its payer. `charge` comes before the model call and
-is once for its key: `Paid` with an answer is the answer of the first time, which the model is not
-asked for again. `Owed` means that the call must not be made. After the call comes `complete`, or
-`void` when it failed, or `keep` when it was cancelled under way. Without a purse nothing is paid.
+A `Purse` belongs to the thread and payer of a run. `charge` is called before the model call and is
+idempotent by key: if `Paid` has an answer, it is the recorded one, and the model is not called
+again. `Owed` means that the call must not be made. After the call, `complete` is called, or `void`
+if it failed, or `keep` if it was cancelled in progress. Without a purse nothing is charged.
 """
 
 from collections.abc import Callable
@@ -64,9 +64,9 @@ class Purse(Protocol):
         ...
 
     async def complete(self, key: str, amount: int, answer: bytes) -> Paid | Owed:
-        """The model answered: keep the answer, and of the charge at most `amount`.
+        """Store the answer of a call, and reduce its charge to at most `amount`.
 
-        What the call cost beyond its charge is not taken, but written down as a shortfall.
+        A cost above the charge is not collected, but recorded as a shortfall.
         """
         ...
 
@@ -79,9 +79,9 @@ class Purse(Protocol):
         ...
 
     async def mark_streamed(self, key: str) -> None:
-        """The call was cut off after part of its answer was streamed.
+        """Record that the call was cut off after part of its answer was streamed.
 
-        Made again, it has its charge; never made again, the charge stands.
+        If the call is repeated, it uses the same charge; otherwise the charge is kept.
         """
         ...
 
@@ -95,6 +95,6 @@ class Purse(Protocol):
 
 
 class NotDurable(ConfigError):
-    """A paid run could be charged twice: its steps are not saved before the next begins."""
+    """A paid run could be charged twice, because a step is not saved before the next one starts."""
 
     code = "not_durable"

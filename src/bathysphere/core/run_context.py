@@ -1,9 +1,9 @@
-"""What a run knows of its caller, and the one rule for what of it is trusted.
+"""The trusted context of a run: its caller and services.
 
-The engine's worker puts a `RunContext`, made from the run's row, into LangGraph's runtime. Anything
-else there came from a client (`langgraph dev` passes it through, coerced to the graph's schema), so
-nothing in it says who asks, who approves or who pays. Without a `RunContext`, the server's
-authenticated user is asked instead.
+The engine's worker puts a `RunContext`, built from the run's row, into LangGraph's runtime. Any
+other context comes from a client (`langgraph dev` passes it through, coerced to the graph's schema)
+and never determines who asks, approves or pays. Without a `RunContext`, the server's authenticated
+user is used.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class RunContext:
     changes: Any = None
     """The record of file changes (`tenancy.changes.ChangeLog`)."""
     payments: Purse | None = None
-    """Who pays for the run's model calls; None: nothing is charged."""
+    """Pays for the run's model calls; None if nothing is charged."""
 
 
 def context_of(runtime: Any) -> RunContext:

@@ -2,10 +2,10 @@
 
 
 def match_line_ends(text: str, old: str, new: str) -> tuple[str, str]:
-    r"""What to replace and by what, with the line ends that the text has.
+    r"""Adapt the search and replacement texts to the line endings of a text.
 
-    A file with `\r\n` is read with plain newlines, so a replacement is written with them, too. One
-    that names `\r\n` itself is left as it is.
+    A file with `\r\n` is shown with plain newlines, so replacements are written with them as well.
+    A search text that contains `\r\n` is left unchanged.
     """
     if "\r\n" not in text or "\r\n" in old:
         return old, new

@@ -1,11 +1,10 @@
 """Limits and usage of a run, over its whole tree of agents.
 
-`Limits` is what a specification allows. `Meter` counts one run in this process: every agent of the
-tree asks it before a model or tool call, so that N allowed calls are exactly N calls however many
-subagents work at once. What it counted goes into graph state as a plain `Usage` dict, by the
-agent's place in the tree; two of them join by taking the larger count of each place, so a
-subagent that hands its state back, a repeated step and a run that goes on in another process never
-count twice.
+`Limits` are part of a spec. `Meter` counts one run in this process: every agent of the tree asks it
+before a model or tool call, so a limit of N calls is exact even with concurrent subagents. The
+counts are stored in graph state as a plain `Usage` dict, by the agent's place in the tree. Two
+usages are merged by taking the larger count of each place, so a subagent that returns its state, a
+repeated step and a run that continues in another process are never counted twice.
 """
 
 import math
@@ -109,7 +108,8 @@ class Meter:
         """Merge the usage from graph state, which other processes counted."""
         if usage and usage.get("run") == self.run_id:
             with self._lock:
-                # State may hold seconds of the work in hand. Settled first, they count once.
+                # State may include seconds of the work in progress; settle first, so that they
+                # count once.
                 self._settle()
                 self._usage = join(self._usage, usage)
 
@@ -128,7 +128,7 @@ class Meter:
             self._counts(place)[1] -= 1
 
     def give_back_model_call(self, place: str) -> None:
-        """Uncount a model call that only paused, to be paid for; it is counted when it is made."""
+        """Uncount a model call that paused for payment; it is counted when it is made."""
         with self._lock:
             self._counts(place)[0] -= 1
 
@@ -156,7 +156,7 @@ class Meter:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Time inside the block is working time, counted once however many work at once."""
+        """Count the time inside the block as working time; concurrent blocks count once."""
         with self._lock:
             if self._busy == 0:
                 self._since = self._monotonic()
@@ -174,7 +174,7 @@ class Meter:
             return {
                 "run": self.run_id,
                 "by": {place: list(self._counts(place))},
-                # Rounded down: what is learned back is never more than what was counted.
+                # Rounded down, so that the value read back never exceeds the count.
                 "seconds": math.floor(self._seconds() * 1000) / 1000,
                 "stopped": self._usage.get("stopped"),
             }
@@ -187,7 +187,7 @@ class Meter:
         return self._usage["seconds"]
 
     def _settle(self) -> None:
-        """Count the work in hand up to now."""
+        """Count the work in progress up to now."""
         if self._busy:
             now = self._monotonic()
             self._usage["seconds"] += now - self._since

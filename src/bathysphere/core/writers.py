@@ -15,18 +15,18 @@ from typing import Annotated, TypeVar
 _T = TypeVar("_T")
 
 RESERVED_NAMESPACE = "@bathysphere"
-"""First part of every store namespace that only nodes may use; the HTTP API refuses it."""
+"""First segment of store namespaces reserved for nodes; the HTTP API refuses it."""
 
 
 class Writer(StrEnum):
     """The least trusted party that may write a field; nodes may write all of them."""
 
     CLIENT = "client"
-    """Whoever calls the API: input, state updates, `command.update`."""
+    """Callers of the API: input, state updates, `command.update`."""
     MODEL = "model"
-    """A model, by what it answers or by the tools it calls."""
+    """A model, through its answers or tool calls."""
     ENGINE = "engine"
-    """Only the code of nodes and middleware. A later step may rely on it."""
+    """Only the code of nodes and middleware; later steps may trust the field."""
 
 
 ByClient = Annotated[_T, Writer.CLIENT]

@@ -39,7 +39,7 @@ class SubagentSpec:
 
     name: str
     description: str
-    """When to use it: the main agent chooses by this."""
+    """When to use the subagent; the main agent selects subagents by it."""
     prompt: str = SUBAGENT_PROMPT
     model: BaseChatModel | None = None
     tools: tuple[Tool, ...] | None = None

@@ -48,7 +48,7 @@ def _also(name: str, *variables: str) -> AliasChoices:
 
 
 class _ModelsByName(EnvSettingsSource):
-    """`BATHYSPHERE_MODEL_SUBAGENT_<NAME>`: a model for each subagent that is named."""
+    """Reads `BATHYSPHERE_MODEL_SUBAGENT_<NAME>`: the model of a single subagent."""
 
     def __call__(self) -> dict[str, Any]:
         start = f"{PREFIX}subagent_".lower()
@@ -58,12 +58,12 @@ class _ModelsByName(EnvSettingsSource):
 
 
 def subagent_key(name: str) -> str:
-    """A subagent's name as settings know it: `GENERAL_PURPOSE` is `general-purpose`."""
+    """Return a subagent's name as used in settings: `GENERAL_PURPOSE` for `general-purpose`."""
     return name.lower().replace("_", "-")
 
 
 def subagent_variable(key: str) -> str:
-    """The variable that names this subagent's model."""
+    """Return the variable that sets this subagent's model."""
     return f"{PREFIX}SUBAGENT_{key}".upper().replace("-", "_")
 
 
@@ -94,7 +94,7 @@ class ModelSettings(BaseSettings):
     subagents: dict[str, str] = Field(
         default_factory=dict,
         validation_alias=f"{PREFIX}SUBAGENT_<NAME>",
-        description="Models of single subagents, by name; else the subagents'.",
+        description="Models of single subagents, by name (default: the subagents').",
     )
     summary: str | None = Field(default=None, description="Summarises history (default: main).")
     audit: str | None = Field(default=None, description="Audits plans and claims (default: main).")

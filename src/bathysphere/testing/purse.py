@@ -16,8 +16,8 @@ class NoToken(CallerError):
 class MemoryPurse:
     """Keeps charges in a dictionary. A token is a text such as `worth 50`.
 
-    `at` is called at each door of it (`before charge`, `after complete`, …) and may raise, as a
-    process that dies there would.
+    `at` is called before and after each operation (`before charge`, `after complete`, …) and may
+    raise to simulate a process that dies there.
     """
 
     def __init__(self, balance: int, price: Price | None = None) -> None:

@@ -95,5 +95,5 @@ def test_a_file_that_is_not_a_map_is_refused_with_the_reason(change, why):
 
 
 def test_text_that_is_not_json_says_so():
-    with pytest.raises(ArgumentMapError, match="not JSON"):
+    with pytest.raises(ArgumentMapError, match="Invalid JSON"):
         from_json("{")

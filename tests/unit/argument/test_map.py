@@ -55,7 +55,7 @@ def test_an_operation_changes_nothing_of_the_map_it_was_given():
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("rumour", "a", "no kind 'rumour'"),
+        ("rumour", "a", "Unknown kind of node: 'rumour'"),
         ("claim", "  ", "not 0"),
         ("claim", "a" * (MAX_TEXT + 1), str(MAX_TEXT + 1)),
     ],
@@ -79,9 +79,9 @@ def test_what_the_person_refused_is_gone_and_cannot_be_put_forward_again():
     known = decide(known, ids["b"], "refused")
     assert [node["id"] for node in live_nodes(known)] == [ids["a"]]
     assert live_relations(known) == []
-    with pytest.raises(ArgumentMapError, match=f"refused {ids['b']}"):
+    with pytest.raises(ArgumentMapError, match=f"refused this node: {ids['b']}"):
         add(known, "premise", "B", author="tutor")
-    with pytest.raises(ArgumentMapError, match=f"refused {ids['b']}"):
+    with pytest.raises(ArgumentMapError, match=f"refused this node: {ids['b']}"):
         relate(known, ids["b"], "supports", ids["a"])
 
 
@@ -90,9 +90,9 @@ def test_the_person_can_think_again():
     for status in ("refused", "accepted", "proposed", "accepted"):
         known = decide(known, ids["a"], status)
         assert status_of(known, ids["a"]) == status
-    with pytest.raises(ArgumentMapError, match="no status"):
+    with pytest.raises(ArgumentMapError, match="Unknown status"):
         decide(known, ids["a"], "maybe")
-    with pytest.raises(ArgumentMapError, match="no node"):
+    with pytest.raises(ArgumentMapError, match="Node not found"):
         decide(known, "claim-00000000", "accepted")
 
 
@@ -110,11 +110,11 @@ def test_a_decision_keeps_its_reason_until_the_next_one():
 @pytest.mark.parametrize(
     ("origin", "kind", "target", "why"),
     [
-        ("b", "supports", "b", "bear on itself"),
+        ("b", "supports", "b", "related to itself"),
         ("a", "answers", "b", "Invalid relation: claim 'answers' premise"),
         ("b", "attacks", "a", "Invalid relation: premise 'attacks'"),
-        ("b", "likes", "a", "no relation 'likes'"),
-        ("b", "supports", "nothing", "no node 'nothing'"),
+        ("b", "likes", "a", "Unknown relation: 'likes'"),
+        ("b", "supports", "nothing", "Node not found: 'nothing'"),
     ],
 )
 def test_a_relation_that_cannot_be_says_why(origin, kind, target, why):

@@ -497,7 +497,7 @@ async def test_an_answer_that_the_ledger_refuses_is_an_alarm():
     async def refuses_it(swap, earned, refund):
         raise ValueError("Result of swap swap1 does not match its plan")
 
-    desk.store.done = refuses_it
+    desk.store.complete = refuses_it
     assert await desk.settle() == {"stuck": 1}
 
 
@@ -505,13 +505,13 @@ async def test_a_sibling_is_not_cancelled_while_it_posts():
     desk = Desk(swap(), swap(swap_id="slow"), swap=signed(PLAN))
     posted = []
 
-    async def slow_done(swap, earned, refund):
+    async def slow_complete(swap, earned, refund):
         if swap.swap_id != "slow":
             raise ConnectionError("PostgreSQL went away")
         await asyncio.sleep(0.01)
         posted.append(swap.swap_id)
 
-    desk.store.done = slow_done
+    desk.store.complete = slow_complete
     with pytest.raises(ExceptionGroup) as raised:
         await desk.settle()
     assert raised.group_contains(ConnectionError)

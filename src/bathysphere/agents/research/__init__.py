@@ -1,4 +1,4 @@
-"""Research: question, audited plan, the person's word, sources, a report that can be checked."""
+"""Research: a question, an audited and approved plan, sources, and a verifiable report."""
 
 from bathysphere.agents.research.agent import ResearchConfig, spec
 

@@ -54,7 +54,7 @@ class ResearchConfig:
     sources: SourceAccess = field(default_factory=sample)
     """What can be searched and opened; the sample pages by default."""
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    """32 bytes that sign proofs and seal state; the same in all processes of a deployment."""
+    """32-byte key that signs proofs and seals state; the same in all processes of a deployment."""
     options: ResearchOptions = field(default_factory=ResearchOptions)
     sizes: Sizes = FULL
     repairs: int = 2
@@ -65,7 +65,7 @@ class ResearchConfig:
     clock: Clock = field(default_factory=SystemClock)
 
     def keyed(self, key: bytes) -> "ResearchConfig":
-        """A copy with another key."""
+        """Return a copy with another key."""
         return replace(self, key=key)
 
 

@@ -35,31 +35,31 @@ class ResearchSettings(BaseSettings):
     )
 
     policy_file: Path | None = Field(
-        default=None, description="The POLICY.md that holds; not set: the one that ships."
+        default=None, description="Path of the POLICY.md; default: the one included in the package."
     )
     corpus: Path | None = Field(default=None, description="A folder with .md and .txt files.")
     where: Where = Field(
         default="auto",
-        description="What is searched; `auto`: the corpus if one is set, else the web; with the"
+        description="What to search; `auto`: the corpus if one is set, else the web; with the"
         " scripted tour, sample pages.",
     )
     unsupported: Unsupported = Field(
-        default="mark", description="What becomes of claims without support: `mark` or `drop`."
+        default="mark", description="What to do with unsupported claims: `mark` or `drop`."
     )
-    pages: PositiveInt = Field(default=3, description="Results of one web search that are opened.")
+    pages: PositiveInt = Field(default=3, description="Number of results to open per web search.")
     documents: PositiveInt = Field(
-        default=4, description="Documents of the corpus that one search reads."
+        default=4, description="Number of documents to read per corpus search."
     )
     rounds: NonNegativeInt = Field(
-        default=1, description="How often the model may ask for more than the plan names."
+        default=1, description="How often the model may request calls beyond the plan."
     )
     size: Literal["auto", "full", "small"] = Field(
         default="auto",
-        description="How much is asked of a model at a time; `auto`: small for `llamacpp:` files.",
+        description="Size of requests to a model; `auto`: small for `llamacpp:` files.",
     )
     signing_key: SecretStr | None = Field(
         default=None,
-        description="Ed25519 seed, 64 hex digits: signs proofs. The same on every process.",
+        description="Ed25519 seed that signs proofs, 64 hex digits; the same in all processes.",
     )
     search: SearchSettings = Field(default_factory=SearchSettings)
     fetch: FetchSettings = Field(default_factory=FetchSettings)

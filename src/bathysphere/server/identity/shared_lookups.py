@@ -12,7 +12,7 @@ Found = TypeVar("Found")
 
 
 class SharedLookups(Generic[Found]):
-    """Runs at most one lookup per key, with at most one more waiting."""
+    """Runs at most one lookup per key, with at most one more pending."""
 
     def __init__(self, look_up: Callable[[str], Awaitable[Found]]) -> None:
         self._look_up = look_up

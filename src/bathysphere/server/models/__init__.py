@@ -1,1 +1,1 @@
-"""Which models this server offers, and how a local one is loaded."""
+"""The models of this server, and the loading of a local one."""

@@ -1,4 +1,4 @@
-"""The specialists the workspace agent sends out: each a folder, and one line here."""
+"""The subagents of the workspace agent: one package each, registered here."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""What the workspace agent passes to the functions that build its subagents."""
+"""Dependencies that the workspace agent passes to its subagents' factories."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,5 +22,5 @@ class Dependencies:
     scratch: tuple[str, ...]
     """The agent's own folders: writing there needs no approval."""
     guards: Layers
-    """Middleware that every specialist must have: it binds it to the thread's workspace."""
+    """Middleware required in every subagent: confines it to the thread's workspace."""
     reliability: Layers

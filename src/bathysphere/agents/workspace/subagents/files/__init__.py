@@ -1,4 +1,4 @@
-"""The specialist for files: lists, reads, searches, writes and edits; changes are approved."""
+"""The file subagent: lists, reads, searches, writes and edits files; changes need approval."""
 
 from importlib.resources import files as resources
 
@@ -13,7 +13,7 @@ DESCRIPTION = (
 
 
 def subagent(dependencies: Dependencies) -> SubagentSpec:
-    """Describe it."""
+    """Describe the subagent."""
     text = resources(__name__).joinpath("prompt.md").read_text(encoding="utf-8")
     return SubagentSpec(
         name="files",
