@@ -58,7 +58,7 @@ class _ModelsByName(EnvSettingsSource):
 
 
 def subagent_key(name: str) -> str:
-    """Return a subagent's name as used in settings: `GENERAL_PURPOSE` for `general-purpose`."""
+    """Return the normalized name of a subagent: `general-purpose` for `GENERAL_PURPOSE`."""
     return name.lower().replace("_", "-")
 
 

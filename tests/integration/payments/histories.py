@@ -85,7 +85,7 @@ class History:
         self.steps_of = {
             "open": 4, "deposit": 8, "replay": 3, "mix": 1, "charge": 20, "again": 5,
             "complete": 12, "void": 6, "keep": 2, "close": 2, "freeze": 6, "take": 5, "done": 8,
-            "postponed": 2, "stick": 1, "supersede": 2, "lose": 1, "deliver": 2, "wait": 3,
+            "postpone": 2, "stick": 1, "supersede": 2, "lose": 1, "deliver": 2, "wait": 3,
             "overdue": 1, "withdraw": 3, "stream": 4,
         }  # fmt: skip
 

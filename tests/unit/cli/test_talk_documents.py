@@ -408,4 +408,4 @@ def test_where_nothing_is_shared_the_agent_is_told():
         agent="tutor", model="scripted", is_default=False
     )
     assert "✗ list_user_files The person's device says: No documents are shared" in out.getvalue()
-    assert "go on without them" in model.requests[-1][-1].text
+    assert "continue without them" in model.requests[-1][-1].text
