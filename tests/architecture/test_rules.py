@@ -61,7 +61,7 @@ def uses(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=place)
-def test_a_module_fits_in_the_head(path):
+def test_modules_are_short(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
 
 
@@ -88,7 +88,7 @@ def test_few_functions_are_long():
 # ── names ──
 
 
-def test_no_module_is_named_after_nothing():
+def test_module_names_say_what_is_inside():
     vague = {"utils", "util", "helpers", "common", "base", "types", "misc"}
     assert [place(path) for path in MODULES if path.stem in vague] == []
     folders = {part for path in MODULES for part in path.relative_to(SRC).parts[:-1]}
@@ -169,7 +169,7 @@ def test_nothing_below_the_edge_reads_the_environment():
     assert {path for path, names in found.items() if names} == set()
 
 
-def test_nothing_below_the_edge_reads_the_clock_but_the_clock():
+def test_only_the_clock_module_reads_the_system_time():
     found = {place(path): uses(path) & READS_THE_CLOCK for path in below_the_edge()}
     assert {path for path, names in found.items() if names} == {"core/clock.py"}
 
@@ -212,7 +212,7 @@ def broad_handlers(path: Path) -> list[ast.ExceptHandler]:
     ]
 
 
-def test_what_swallows_every_exception_is_counted_and_only_gets_fewer():
+def test_broad_exception_handlers_only_get_fewer():
     found = {
         place(path): count
         for path in MODULES
@@ -276,7 +276,7 @@ def test_the_agent_stack_is_pinned_exactly(name):
     assert f"\n{pin} " in lock
 
 
-def test_every_locked_requirement_has_hashes_and_there_is_no_other_line():
+def test_every_locked_requirement_has_hashes():
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     lines = [line for line in lock.splitlines() if line and not line.lstrip().startswith("#")]
     pinned = re.compile(r"[a-z0-9._-]+(\[[a-z0-9,_-]+\])?==\S+( ; .+)? \\")
@@ -333,7 +333,7 @@ DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
-def test_a_decision_says_why_and_when_to_look_again(path):
+def test_a_decision_has_a_context_and_a_revisit_trigger(path):
     headings = re.findall(r"^## (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert headings == ["Status", "Context", "Decision", "Consequences", "Revisit when"]
 
@@ -344,7 +344,7 @@ def test_decisions_are_numbered_without_a_gap():
 
 
 @pytest.mark.parametrize("package", ["engine", "payments"])
-def test_each_migration_of_a_package_has_a_number_of_its_own(package):
+def test_migrations_of_a_package_have_unique_numbers(package):
     names = [path.name for path in (SRC / package / "migrations").glob("*.sql")]
     numbers = Counter(name.split("_")[0] for name in names)
     assert names

@@ -7,14 +7,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PHRASES = {
+    r"anew": "again",
     r"belongs? into": "put in",
+    r"brings? the database to": "migrate",
+    r"is away": "is unavailable",
+    r"is no JSON": "is not JSON",
     r"unless told": "by default",
     r"one (capability|file|folder|question|storage) an? (agent|call|command|file)": "per",
 }
 """Pattern → what to write instead, in code, interface and documents."""
 IN_DOCUMENTS = {
-    r"anew": "again",
-    r"is away": "is unavailable",
     r"held by `": "enforced by",
 }
 """The same, in documents, the Makefile and deployment files only."""

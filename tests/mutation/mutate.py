@@ -3,7 +3,7 @@
     python tests/mutation/mutate.py [--only validator] [--limit 50] [--workers 2]
 
 Each mutant runs in a fork of a process that has collected the unit tests of its module, with the
-changed code put into the living function (or with the module loaded anew). A mutant that passes
+changed code put into the live function (or with the module reloaded). A mutant that passes
 them all is a survivor, and is printed. Last line: JSON. Those that are known, with
 their reasons: docs/payments-protocol.md.
 """
@@ -380,7 +380,7 @@ def _is_random(item) -> bool:
     return hasattr(item.obj, "hypothesis") or "random" in item.name
 
 
-def loaded_anew(mutant: Mutant) -> bool:
+def reloaded(mutant: Mutant) -> bool:
     sys.meta_path.insert(0, Mutated(mutant))
     return run_tests(mutant.module)
 
@@ -428,7 +428,7 @@ def work(jobs: list[Mutant], channel: int) -> None:
             mine = [mutant for mutant in jobs if mutant.module == module]
             for mutant in mine:
                 if not mutant.function:
-                    tell(mutant, forked(lambda chosen=mutant: loaded_anew(chosen)))
+                    tell(mutant, forked(lambda chosen=mutant: reloaded(chosen)))
             inner = [mutant for mutant in mine if mutant.function]
             if inner:
                 judge(module, inner, tell)

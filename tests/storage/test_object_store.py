@@ -193,7 +193,7 @@ def test_a_large_object_is_read_in_windows_without_being_loaded(gcs_server):
     assert psutil.Process().memory_info().rss - before < 10 << 20
 
 
-def test_a_large_object_that_changes_is_read_anew(gcs):
+def test_a_large_object_that_changes_is_read_again(gcs):
     gcs.write("/big", "old line\n" * 600_000)
     assert gcs.read("/big", offset=500_000, limit=1).file_data["content"] == "old line\n"
     gcs.write("/big", "new and longer line\n" * 600_000)

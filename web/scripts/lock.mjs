@@ -1,4 +1,4 @@
-// Writes package-lock.json anew: every platform's optional packages in it, no registry's address.
+// Rewrites package-lock.json: with every platform's optional packages, without registry addresses.
 // (npm's own option for that drops the versions of packages that are not for this machine.)
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

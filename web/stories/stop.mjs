@@ -19,7 +19,7 @@ await story(
     await says(page, 'Now it works.');
     await rest(page);
     assert.equal(await alert.count(), 0);
-    // A server that is away: the words stay in the box.
+    // An unavailable server: the words stay in the box.
     await page.route('**/commands', (route) => route.abort());
     await ask(page, 'Are you there?');
     await page.getByRole('alert').getByText('cannot be reached').waitFor();

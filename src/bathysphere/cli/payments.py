@@ -108,7 +108,7 @@ async def _withdraw(pool: "Pool", args: argparse.Namespace) -> int:
     from bathysphere.server.payments.settings import PaymentSettings
 
     if args.sats is not None and args.sats <= 0:
-        raise CallerError(f"Invalid amount: {args.sats}", hint="--sats takes a positive number")
+        raise CallerError(f"Invalid amount: {args.sats}", hint="pass a positive number to --sats")
     settings = PaymentSettings.from_environment()
     if settings.mint is None:
         raise ConfigError("Payments are disabled", hint="set BATHYSPHERE_PAYMENTS_MINT")

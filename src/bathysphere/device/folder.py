@@ -79,11 +79,11 @@ class FolderDocuments:
         except OSError as error:
             raise _failed(document_id, error) from error
         if b"\0" in data:
-            raise DocumentError(f"{document_id!r} is not text")
+            raise DocumentError(f"Not a text file: {document_id!r}")
         try:
             return Document(document_id, data.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise DocumentError(f"{document_id!r} is not text in UTF-8") from error
+            raise DocumentError(f"Not UTF-8 text: {document_id!r}") from error
 
     def place(self, title: str, file_type: str) -> str:
         """Return the path of a new document: its title, with an extension if it has none."""

@@ -148,7 +148,7 @@ def check_subagents(spec: AgentSpec) -> None:
         if not name or names.count(name) > 1:
             problem = f"two subagents named '{name}'" if name else "a subagent without a name"
             raise ConfigError(
-                f"Agent '{spec.name}' has {problem}", hint="the model chooses by name"
+                f"Agent '{spec.name}' has {problem}", hint="give each subagent a unique name"
             )
 
 

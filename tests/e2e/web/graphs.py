@@ -49,7 +49,7 @@ def plan_for(feedback: str) -> dict[str, Any]:
 
 
 def planner() -> Any:
-    """Plans, asks, and plans anew with the reason of a refusal."""
+    """Plans, asks, and revises the plan with the reason of a rejection."""
 
     def gate(state: PlannerState) -> Command[Any]:
         plan = plan_for(state.get("feedback", ""))

@@ -176,7 +176,7 @@ def test_a_change_is_approved_as_a_difference_seen_recorded_and_undone(rig, stor
     assert (rig.folder / f"acme/board{path}").read_text() == PLAN
 
 
-def test_a_file_that_changes_before_the_approval_is_shown_anew(rig, story):
+def test_a_file_that_changes_before_the_approval_is_shown_again(rig, story):
     path = f"/stale-{secrets.token_hex(4)}.md"
     rig.put(f"acme/main{path}", PLAN)
     script = change(path, edit(path, "slowly", "at dawn"))

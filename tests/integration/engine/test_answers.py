@@ -30,7 +30,7 @@ def give(answers: Answers, thread: UUID, values: dict, owner=ALICE):
     return answers.submit(thread, values, owner=owner, graph="parallel")
 
 
-async def test_answers_in_parts_go_on_together_and_run_each_question_once_more(rig, answers):
+async def test_partial_answers_resume_together_and_repeat_each_question_once(rig, answers):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
         first = await give(answers, thread, {what: "hello"})
@@ -43,7 +43,7 @@ async def test_answers_in_parts_go_on_together_and_run_each_question_once_more(r
     assert sorted(await rig.journal(thread)) == ["free", "free", "schooled", "schooled"]
 
 
-async def test_an_answer_that_does_not_fit_is_refused_and_can_be_given_again(rig, answers):
+async def test_an_invalid_answer_is_refused_and_can_be_corrected(rig, answers):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
         with pytest.raises(AnswerRefused, match="Invalid answer"):
@@ -72,13 +72,13 @@ async def test_an_answer_to_a_question_that_is_gone_is_refused(rig, answers):
         thread, which, _ = await asked(rig, answers)
         newer = await rig.start(thread, "parallel", input={"items": ["never mind"]})
         await rig.ended(newer)
-        with pytest.raises(AnswerRefused, match="No pending question"):
+        with pytest.raises(AnswerRefused, match="Question not pending"):
             await give(answers, thread, {which: {"pick": "left"}})
-        with pytest.raises(AnswerRefused, match="No pending question"):
+        with pytest.raises(AnswerRefused, match="Question not pending"):
             await give(answers, thread, {"0" * 32: "hello"})
 
 
-async def test_answers_at_once_make_one_run(rig, answers):
+async def test_concurrent_answers_create_one_run(rig, answers):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
         async with asyncio.TaskGroup() as group:
@@ -111,7 +111,7 @@ async def test_a_rolled_back_answer_may_be_given_again(rig, answers):
     assert "said goodbye" in await rig.items(thread, "parallel")
 
 
-async def test_an_answer_goes_along_with_a_message_that_waits_its_turn(rig, answers):
+async def test_a_queued_message_carries_an_answer(rig, answers):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
     message = await rig.start(thread, "parallel", input={"items": ["never mind"]})
@@ -124,7 +124,7 @@ async def test_an_answer_goes_along_with_a_message_that_waits_its_turn(rig, answ
     assert (sorted(items[:2]), items[2]) == (["picked left", "said hello"], "never mind")
 
 
-async def test_a_question_is_closed_once_a_message_is_on_its_way(rig, answers):
+async def test_a_running_message_closes_the_open_question(rig, answers):
     async with rig.working():
         thread, _, what = await asked(rig, answers)
     message = await rig.start(thread, "parallel", input={"items": ["never mind"]})
@@ -133,7 +133,7 @@ async def test_a_question_is_closed_once_a_message_is_on_its_way(rig, answers):
         await give(answers, thread, {what: "hello"})
 
 
-async def test_a_run_that_is_stopped_before_it_began_gives_its_questions_back(rig, answers):
+async def test_stopping_a_run_before_it_starts_reopens_its_questions(rig, answers):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
     values = {which: {"pick": "left"}, what: "hello"}
@@ -147,7 +147,7 @@ async def test_a_run_that_is_stopped_before_it_began_gives_its_questions_back(ri
 
 
 @pytest.mark.parametrize("strategy", ["interrupt", "rollback"])
-async def test_a_message_that_replaces_a_run_takes_its_answers_along(rig, answers, strategy):
+async def test_a_message_that_replaces_a_run_inherits_its_answers(rig, answers, strategy):
     async with rig.working():
         thread, which, what = await asked(rig, answers)
     await give(answers, thread, {which: {"pick": "left"}, what: "hello"})
@@ -158,7 +158,7 @@ async def test_a_message_that_replaces_a_run_takes_its_answers_along(rig, answer
     assert (sorted(items[:2]), items[2]) == (["picked left", "said hello"], "so")
 
 
-async def test_a_question_that_is_not_written_down_yet_is_waited_for(rig, answers):
+async def test_an_answer_waits_for_a_question_that_is_not_saved_yet(rig, answers):
     thread = uuid4()
     run = await rig.start(thread, "parallel", input={"items": []})
     await rig.attempts.open(run.run_id)
@@ -167,7 +167,7 @@ async def test_a_question_that_is_not_written_down_yet_is_waited_for(rig, answer
             await give(answers, thread, {"0" * 32: "hello"})  # it was not told of: refused in time
 
 
-async def test_a_run_that_is_stopped_on_its_way_takes_its_answers_back(rig, answers):
+async def test_stopping_a_running_run_withdraws_its_answers(rig, answers):
     thread = uuid4()
     async with rig.working():
         await rig.ended(await rig.start(thread, "answering", input={"delay": 1.0}))

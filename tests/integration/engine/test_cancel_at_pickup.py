@@ -58,7 +58,7 @@ async def test_a_cancel_between_the_fetch_and_the_first_step_does_not_wedge_the_
     assert await rig.journal(thread) == ["b:0"]
 
 
-async def test_no_run_stays_open_that_was_cancelled_about_when_it_was_picked_up(rig: Rig):
+async def test_a_run_cancelled_while_it_is_claimed_ends(rig: Rig):
     dice, turn = random.Random(1), asyncio.Semaphore(20)
 
     async def pair() -> None:
@@ -73,7 +73,7 @@ async def test_no_run_stays_open_that_was_cancelled_about_when_it_was_picked_up(
             group.create_task(pair())
 
 
-async def test_a_job_that_is_in_hand_or_ended_meanwhile_is_not_taken_back(rig: Rig):
+async def test_a_running_or_finished_job_is_not_requeued(rig: Rig):
     await rig.start(uuid4(), "steps", input={})
     jobs = rig.queue.app.job_manager
     worker_id = await jobs.register_worker()
@@ -85,7 +85,7 @@ async def test_a_job_that_is_in_hand_or_ended_meanwhile_is_not_taken_back(rig: R
     assert await rig.queue.requeue_missing(worker_id, lost) == []
 
 
-async def test_the_delay_of_a_job_that_is_handed_on_counts_from_postgresqls_clock(rig: Rig):
+async def test_the_delay_of_a_requeued_job_uses_the_database_clock(rig: Rig):
     """A worker whose clock is ten minutes ahead would delay requeued runs by ten minutes."""
     await rig.start(uuid4(), "steps", input={})
     jobs = rig.queue.app.job_manager

@@ -70,7 +70,7 @@ async def known(rig: Rig, owner: Owner) -> None:
     await rig.runs.cancel(run.run_id, owner=owner)
 
 
-async def test_one_tenant_never_holds_every_slot_where_there_are_others(rig: Rig):
+async def test_one_tenant_never_holds_all_slots_if_others_exist(rig: Rig):
     await queue_runs(rig, MALLORY, 12)
     await known(rig, BOB)
     worker = Claimer(rig, slots=8)
@@ -102,12 +102,12 @@ async def test_users_of_one_tenant_together_leave_slots_to_other_tenants(rig: Ri
     assert len([one for one in owners if one.tenant == "evil"]) <= 6
 
 
-async def test_who_is_alone_has_every_slot(rig: Rig):
+async def test_a_single_user_can_use_every_slot(rig: Rig):
     await queue_runs(rig, ALICE, 10)
     assert len(await Claimer(rig, slots=8).claim_all(8)) == 8
 
 
-async def test_tenants_take_turns_and_within_a_tenant_users_do(rig: Rig):
+async def test_tenants_take_turns_and_so_do_users_within_a_tenant(rig: Rig):
     await queue_runs(rig, MALLORY, 20)
     await queue_runs(rig, TRENT, 3)
     await queue_runs(rig, BOB, 3)
@@ -141,7 +141,7 @@ async def test_a_run_that_was_held_back_starts_as_soon_as_a_slot_is_free(rig: Ri
         (WaitingLimits(per_tenant=2), False, "This tenant already has 2 pending"),
     ],
 )
-async def test_what_waits_is_limited(rig: Rig, limits, same_thread, refused):
+async def test_pending_runs_are_limited(rig: Rig, limits, same_thread, refused):
     rig.runs._waiting = limits
     thread = uuid4()
     for _ in range(2):

@@ -46,7 +46,7 @@ async def put(rig: Rig, run: Run, value: object) -> dict:
     return await saver(rig, run).aput(place(run), checkpoint(value), {"step": 1}, versions)
 
 
-async def test_what_is_written_is_what_the_plain_saver_reads(rig: Rig):
+async def test_the_plain_saver_reads_what_the_fenced_saver_wrote(rig: Rig):
     run = await attempt(rig, await rig.start(uuid4(), "steps", input={}))
     data = {**checkpoint(["x"]), "channel_versions": {"items": "1.0", "n": "1.0"}}
     where = await saver(rig, run).aput(place(run), data, {"step": 1}, data["channel_versions"])
@@ -74,7 +74,7 @@ async def test_a_superseded_attempt_can_neither_save_a_checkpoint_nor_writes(rig
     await put(rig, second, ["second"])
 
 
-async def test_nobody_writes_to_a_run_that_is_over(rig: Rig):
+async def test_a_finished_run_accepts_no_writes(rig: Rig):
     run = await attempt(rig, await rig.start(uuid4(), "steps", input={}))
     await rig.attempts.finish(run, "success")
     with pytest.raises(Superseded):
@@ -112,7 +112,7 @@ async def test_the_fence_costs_well_under_a_millisecond(rig: Rig):
     assert await median(fenced) - await median(plain) < 1.0
 
 
-async def test_an_effect_happens_once_and_its_result_is_given_back(rig: Rig):
+async def test_an_effect_happens_once_and_its_result_is_returned(rig: Rig):
     first = await attempt(rig, await rig.start(uuid4(), "steps", input={}))
     assert await effects(rig, first).begin(KEY) == Fresh()
     await effects(rig, first).finish(KEY, {"paid": 21})
@@ -120,7 +120,7 @@ async def test_an_effect_happens_once_and_its_result_is_given_back(rig: Rig):
     assert await effects(rig, second).begin(KEY) == Done({"paid": 21})
 
 
-async def test_an_effect_that_never_finished_is_unknown_until_somebody_says(rig: Rig):
+async def test_an_unfinished_effect_is_unknown_until_it_is_resolved(rig: Rig):
     first = await attempt(rig, await rig.start(uuid4(), "steps", input={}))
     await effects(rig, first).begin(KEY)
     second = await attempt(rig, first)
@@ -144,7 +144,7 @@ async def test_a_superseded_attempt_may_not_begin_an_effect(rig: Rig):
     assert await effects(rig, second).begin(KEY) == Done("done")
 
 
-async def test_of_two_that_begin_at_once_one_is_fresh(rig: Rig):
+async def test_only_one_of_two_concurrent_begins_is_fresh(rig: Rig):
     run = await attempt(rig, await rig.start(uuid4(), "steps", input={}))
     async with asyncio.TaskGroup() as group:
         begun = [group.create_task(effects(rig, run).begin(KEY)) for _ in range(8)]

@@ -36,7 +36,7 @@ async def statuses(rig: Rig) -> list[tuple[str, int | None]]:
     return [(row["status"], row["worker_id"]) for row in rows]
 
 
-async def test_a_silent_workers_job_is_queued_again_once(rig: Rig):
+async def test_the_job_of_a_silent_worker_is_requeued_once(rig: Rig):
     run = await rig.start(uuid4(), "steps", input={})
     first = await fetched(rig)
     assert await rig.queue.requeue_stalled(5) == []
@@ -59,7 +59,7 @@ async def test_a_worker_that_lost_its_job_can_neither_finish_nor_retry_it(rig: R
     assert await statuses(rig) == []
 
 
-async def test_an_earlier_try_of_the_same_worker_cannot_finish_the_job_either(rig: Rig):
+async def test_an_earlier_attempt_of_the_same_worker_cannot_finish_the_job(rig: Rig):
     await rig.start(uuid4(), "steps", input={})
     first = await fetched(rig)
     await silence(rig, first)
@@ -70,7 +70,7 @@ async def test_an_earlier_try_of_the_same_worker_cannot_finish_the_job_either(ri
     assert await statuses(rig) == [("doing", second.worker_id)]
 
 
-async def test_runs_of_one_thread_are_never_out_at_the_same_time(rig: Rig):
+async def test_runs_of_one_thread_are_never_claimed_at_the_same_time(rig: Rig):
     thread = uuid4()
     for _ in range(2):
         await rig.start(thread, "steps", input={})

@@ -30,7 +30,7 @@ async def test_a_reader_that_is_cancelled_while_it_subscribes_ends():
                 assert all(task.cancelled() for task in done)
 
 
-async def test_more_readers_than_redis_connections_look_at_once():
+async def test_more_readers_than_redis_connections_can_read_at_once():
     async with (
         Redis.from_url("redis://127.0.0.1:6379/13") as redis,
         RedisEventLog(redis, clock=SystemClock(), check_seconds=30, keep_seconds=60) as log,

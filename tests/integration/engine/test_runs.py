@@ -44,7 +44,7 @@ async def test_a_run_ends_and_leaves_its_result_in_the_thread(rig: Rig):
     assert await rig.items(thread) == trace("a")
 
 
-async def test_ten_at_once_enqueued_run_one_after_the_other_and_none_is_lost(rig: Rig):
+async def test_ten_concurrent_runs_with_enqueue_run_in_order_and_none_is_lost(rig: Rig):
     async with rig.working():
         runs = await ten_at_once(rig, thread := uuid4(), "enqueue")
         ended = [await rig.ended(run) for run in runs]
@@ -53,7 +53,7 @@ async def test_ten_at_once_enqueued_run_one_after_the_other_and_none_is_lost(rig
     assert await rig.items(thread) == [item for name in in_order for item in trace(name, 3)]
 
 
-async def test_ten_at_once_with_reject_let_one_through(rig: Rig):
+async def test_ten_concurrent_runs_with_reject_accept_one(rig: Rig):
     async with rig.working():
         results = await ten_at_once(rig, thread := uuid4(), "reject")
         (run,) = [result for result in results if not isinstance(result, ThreadBusy)]
@@ -61,7 +61,7 @@ async def test_ten_at_once_with_reject_let_one_through(rig: Rig):
     assert await rig.items(thread) == trace(run.work.input["name"], 3)
 
 
-async def test_ten_at_once_with_interrupt_leave_the_last_one_and_a_readable_end_each(rig: Rig):
+async def test_ten_concurrent_runs_with_interrupt_keep_the_last_and_explain_the_others(rig: Rig):
     async with rig.working():
         runs = await ten_at_once(rig, thread := uuid4(), "interrupt")
         ended = sorted([await rig.ended(run) for run in runs], key=lambda run: run.seq)
@@ -73,7 +73,7 @@ async def test_ten_at_once_with_interrupt_leave_the_last_one_and_a_readable_end_
     assert len(items) == len(set(items))
 
 
-async def test_ten_at_once_with_rollback_leave_only_the_last_one_in_the_thread(rig: Rig):
+async def test_ten_concurrent_runs_with_rollback_keep_only_the_last(rig: Rig):
     async with rig.working():
         await rig.ended(await rig.start(thread := uuid4(), "steps", **steps("before")))
         runs = await ten_at_once(rig, thread, "rollback")
@@ -107,7 +107,7 @@ async def test_rollback_leaves_no_trace_of_the_run_it_stops(rig: Rig):
     assert await rig.items(thread) == trace("before") + trace("b")
 
 
-async def test_rolling_back_an_answer_brings_the_question_back(rig: Rig):
+async def test_rolling_back_an_answer_reopens_the_question(rig: Rig):
     async with rig.working():
         thread = uuid4()
         await rig.ended(await rig.start(thread, "asker", input={"delay": 5}))
@@ -141,7 +141,7 @@ async def test_cancelling_a_running_run_stops_it_soon(rig: Rig):
     assert (ended.status, ended.error["code"]) == ("cancelled", "cancelled")
 
 
-async def test_asking_twice_with_one_run_id_makes_one_run(rig: Rig):
+async def test_creating_a_run_twice_with_one_id_creates_one_run(rig: Rig):
     new = NewRun(thread_id=uuid4(), graph="steps", work=Work(input=steps("a")["input"]))
     first = await rig.runs.create(new, owner=ALICE)
     again = await rig.runs.create(new, owner=ALICE)
@@ -150,7 +150,7 @@ async def test_asking_twice_with_one_run_id_makes_one_run(rig: Rig):
     assert len(await rig.runs.list_of_thread(new.thread_id, owner=ALICE)) == 1
 
 
-async def test_what_is_not_yours_does_not_exist(rig: Rig):
+async def test_objects_of_other_owners_are_not_found(rig: Rig):
     run = await rig.start(thread := uuid4(), "steps", **steps("a"))
     with pytest.raises(ThreadNotFound):
         await rig.start(thread, "steps", owner=BOB, **steps("b"))
@@ -166,7 +166,7 @@ async def test_what_is_not_yours_does_not_exist(rig: Rig):
         await rig.start(uuid4(), "steps", owner=BOB, run_id=run.run_id, **steps("b"))
 
 
-async def test_one_tenants_backlog_does_not_hold_up_another(rig: Rig):
+async def test_the_backlog_of_one_tenant_does_not_delay_another(rig: Rig):
     for n in range(500):
         await rig.start(uuid4(), "steps", **steps(f"a{n}", 1, 0.0))
     async with rig.working(options=ONE_AT_A_TIME):

@@ -31,7 +31,7 @@ def empty() -> Iterator[Database]:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-async def test_a_newer_procrastinate_has_its_migrations_applied_and_each_once(
+async def test_migrations_of_a_newer_procrastinate_are_applied_once(
     empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     await migrate(empty)
@@ -46,7 +46,7 @@ async def test_a_newer_procrastinate_has_its_migrations_applied_and_each_once(
         assert connection.execute("SELECT newer FROM procrastinate_jobs").fetchall() == []
 
 
-async def test_a_database_that_applied_a_migration_under_its_old_number_is_right(empty: Database):
+async def test_a_migration_applied_under_its_old_number_is_recognised(empty: Database):
     """The migration for temporary threads was also numbered 0006, like the claims."""
     await migrate(empty)
     old = "0006_temporary_threads.sql"
@@ -76,7 +76,7 @@ JOB_TO_DEFER = "queue_name task_name priority lock queueing_lock args scheduled_
 FUNCTIONS = {"procrastinate_defer_jobs_v1", "procrastinate_update_heartbeat_v1"}
 
 
-async def test_what_we_use_of_procrastinates_schema_and_worker_is_there(empty: Database):
+async def test_procrastinate_has_the_tables_and_methods_that_we_use(empty: Database):
     """They are not its public interface: a new version must be checked before it is pinned."""
     await migrate(empty)
     with psycopg.connect(empty.url) as connection:

@@ -111,7 +111,7 @@ async def messages_of(database: Database, thread: UUID, factory: Any) -> list[An
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-async def test_a_stopped_answer_outlives_the_process_and_the_model_goes_on_from_it(
+async def test_a_stopped_answer_survives_the_process_and_the_model_continues_it(
     rig: Rig, engine_database: Database, agent: str
 ):
     model = ScriptedChatModel(script=[long_answer(says(STORY)), says("And so it ended.")])
@@ -146,7 +146,7 @@ async def test_a_stopped_answer_outlives_the_process_and_the_model_goes_on_from_
     ]
 
 
-async def test_an_answer_that_a_new_message_interrupts_is_there_when_the_model_reads_it(rig: Rig):
+async def test_the_model_sees_an_answer_that_a_new_message_interrupted(rig: Rig):
     model = ScriptedChatModel(script=[long_answer(says(STORY)), says("Very well.")])
     talk = Talk(rig, model)
     async with rig.working():
@@ -173,7 +173,7 @@ async def test_a_half_written_tool_call_is_dropped_and_the_words_before_it_are_k
     assert not partial.invalid_tool_calls
 
 
-async def test_what_a_subagent_was_writing_is_not_the_main_agents_answer(rig: Rig):
+async def test_text_of_a_subagent_is_not_saved_as_the_main_answer(rig: Rig):
     task = calls("task", {"description": "dive", "subagent_type": "helper"}, id="t1")
     model = ScriptedChatModel(script=[task, long_answer(says(STORY))])
     talk = Talk(rig, model, "deep")
@@ -185,7 +185,7 @@ async def test_what_a_subagent_was_writing_is_not_the_main_agents_answer(rig: Ri
     assert not any("word5" in message.text for message in messages)
 
 
-async def test_nothing_is_written_when_the_run_is_undone(rig: Rig):
+async def test_a_rolled_back_run_saves_no_partial_answer(rig: Rig):
     talk = Talk(rig, ScriptedChatModel(script=[long_answer(says(STORY))]))
     async with rig.working():
         run = await talk.start()
@@ -194,7 +194,7 @@ async def test_nothing_is_written_when_the_run_is_undone(rig: Rig):
     assert not (await rig.state(talk.thread, "agent")).values
 
 
-async def test_an_answer_that_is_stopped_twice_is_there_once(rig: Rig):
+async def test_an_answer_stopped_twice_is_saved_once(rig: Rig):
     talk = Talk(rig, ScriptedChatModel(script=[long_answer(says(STORY))]))
     async with rig.working():
         run = await talk.start()
@@ -230,7 +230,7 @@ async def test_an_attempt_that_loses_its_run_while_it_stops_writes_nothing(
     assert [type(message) for message in messages] == [HumanMessage]
 
 
-async def test_a_question_that_was_asked_meanwhile_stays_open(rig: Rig):
+async def test_a_question_asked_in_the_meantime_stays_open(rig: Rig):
     talk = Talk(rig, ScriptedChatModel(script=[long_answer(says(STORY))]), "asking")
     async with rig.working():
         run = await talk.start()

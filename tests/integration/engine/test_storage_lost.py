@@ -66,7 +66,7 @@ async def test_checkpoints_that_cannot_be_read_or_written_end_the_attempt(monkey
         await saver.aput_writes(PLACE, [("messages", 1)], "task")
 
 
-async def test_effects_that_cannot_be_written_down_end_the_attempt():
+async def test_effects_that_cannot_be_recorded_end_the_attempt():
     _, effects = gone()
     key = EffectKey(namespace="", task="t", call="c")
     with pytest.raises(StorageLost):
@@ -110,7 +110,7 @@ CHANGE = Change(
 )
 
 
-async def test_a_change_of_a_file_that_cannot_be_written_down_ends_the_attempt():
+async def test_a_file_change_that_cannot_be_recorded_ends_the_attempt():
     """As a tool result, the change would be in the bucket but not be listed."""
     pool: Any = NoPool()
     log = RunChangeLog(pool, some_run())
@@ -122,7 +122,7 @@ async def test_a_change_of_a_file_that_cannot_be_written_down_ends_the_attempt()
         await log.drop("c")
 
 
-async def test_items_that_cannot_be_reached_end_the_attempt():
+async def test_store_items_that_cannot_be_reached_end_the_attempt():
     pool: Any = NoPool()
     store = OwnedStore(open_store(pool), ALICE)
     with pytest.raises(StorageLost):
@@ -131,7 +131,7 @@ async def test_items_that_cannot_be_reached_end_the_attempt():
         await store.aput(("notes",), "a", {"text": "b"})
 
 
-def test_a_lost_database_may_be_tried_again_by_whoever_retries_nodes():
+def test_a_lost_database_is_retryable_for_node_retries():
     assert is_transient(StorageLost("gone"))
 
 
@@ -167,7 +167,7 @@ async def test_a_ledger_that_cannot_be_reached_ends_the_attempt(method, values):
         await purse.keep("k")
 
 
-def test_no_model_reads_of_it():
+def test_no_model_sees_the_database_error():
     request: Any = type("Request", (), {"tool_call": {"name": "task", "args": {}}})()
     assert describe_failure(StorageLost("gone"), request) is None
     assert describe_failure(OperationalError("a tool's own database"), request) is not None

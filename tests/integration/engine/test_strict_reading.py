@@ -60,7 +60,7 @@ KINDS = list(payloads(Path("x")))
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", ["checkpoint_blobs", "checkpoint_writes", "pending sends"])
-async def test_nothing_planted_in_a_thread_checkpoints_runs(database, tmp_path, table, kind):
+async def test_code_planted_in_checkpoints_is_not_run(database, tmp_path, table, kind):
     thread, file = str(uuid4()), tmp_path / secrets.token_hex(4)
     config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     graphs = Graphs({"plain": graph})
@@ -95,7 +95,7 @@ async def _history(bound, config):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_planted_in_a_kept_result_or_answer_runs(tmp_path, kind):
+def test_code_planted_in_a_stored_result_or_answer_is_not_run(tmp_path, kind):
     """`engine.effects.result` and `payments.charges.memo`."""
     file = tmp_path / "ran"
     tag, data = payloads(file)[kind]
@@ -109,7 +109,7 @@ def test_nothing_planted_in_a_kept_result_or_answer_runs(tmp_path, kind):
     assert not file.exists()
 
 
-def test_the_payloads_are_live_where_reading_is_not_strict(tmp_path):
+def test_the_payloads_work_with_the_default_serializer(tmp_path):
     permissive = jsonplus.JsonPlusSerializer(allowed_msgpack_modules=True, pickle_fallback=True)
     live = set()
     for kind in KINDS:

@@ -52,7 +52,7 @@ async def test_a_renamed_thread_keeps_its_place_in_the_list(threads: Threads):
     assert await threads.search(owner=ALICE) == [new, renamed]
 
 
-async def test_a_thread_shows_what_its_runs_do(rig: Rig, threads: Threads):
+async def test_the_thread_status_follows_its_runs(rig: Rig, threads: Threads):
     thread = uuid4()
     run = await rig.start(thread, "asker", input={"items": []})
     assert (await threads.get(thread, owner=ALICE)).status == "busy"
@@ -61,7 +61,7 @@ async def test_a_thread_shows_what_its_runs_do(rig: Rig, threads: Threads):
     assert (await threads.get(thread, owner=ALICE)).status == "interrupted"
 
 
-async def test_a_copy_goes_its_own_way(rig: Rig, threads: Threads):
+async def test_a_copied_thread_is_independent(rig: Rig, threads: Threads):
     original, copy = uuid4(), uuid4()
     async with rig.working():
         await rig.ended(await rig.start(original, "steps", input={"name": "a", "steps": 2}))
@@ -85,7 +85,7 @@ async def test_a_deleted_thread_leaves_nothing(rig: Rig, threads: Threads):
             assert rows == [], table
 
 
-async def test_a_held_thread_lets_no_run_in(rig: Rig, threads: Threads):
+async def test_a_locked_thread_accepts_no_run(rig: Rig, threads: Threads):
     thread = uuid4()
     await threads.create(thread, owner=ALICE)
     async with threads.lock_idle(thread, owner=ALICE):

@@ -63,7 +63,9 @@ async def test_a_reader_sees_the_end_of_a_run_that_a_newer_one_replaced(rig: Rig
         assert (await reading).data["event"] == "interrupted"
 
 
-async def test_a_join_of_it_returns_at_once(rig: Rig, http: httpx.AsyncClient, queued: Run):
+async def test_joining_a_cancelled_run_returns_at_once(
+    rig: Rig, http: httpx.AsyncClient, queued: Run
+):
     path = f"/threads/{queued.thread_id}/runs/{queued.run_id}"
     joining = asyncio.create_task(http.get(f"{path}/join"))
     await asyncio.sleep(0.2)
@@ -73,7 +75,7 @@ async def test_a_join_of_it_returns_at_once(rig: Rig, http: httpx.AsyncClient, q
     assert time.monotonic() - cancelled_at < 1
 
 
-async def test_cancelling_again_tells_what_the_first_cancel_could_not(
+async def test_a_second_cancel_publishes_an_end_that_the_first_could_not(
     rig: Rig, queued: Run, monkeypatch: pytest.MonkeyPatch
 ):
     """The first is lost between its commit and its event."""
@@ -91,7 +93,7 @@ async def test_cancelling_again_tells_what_the_first_cancel_could_not(
         assert (await reading).data["event"] == "interrupted"
 
 
-async def test_a_log_that_refuses_once_still_tells(
+async def test_a_log_that_fails_once_still_gets_the_event(
     rig: Rig, queued: Run, monkeypatch: pytest.MonkeyPatch
 ):
     """Like Redis after a restart, on each older connection."""

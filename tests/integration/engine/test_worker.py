@@ -15,7 +15,7 @@ from bathysphere.engine.runs.probation import Probation
 pytestmark = pytest.mark.services
 
 
-async def test_a_run_tells_what_happens_and_how_it_ended(rig: Rig):
+async def test_a_run_publishes_its_events_and_its_end(rig: Rig):
     async with rig.working():
         run = await rig.start(uuid4(), "steps", input={"items": [], "name": "a", "steps": 1})
         events = [entry.event() for entry in await rig.events(run)]
@@ -27,7 +27,7 @@ async def test_a_run_tells_what_happens_and_how_it_ended(rig: Rig):
     assert {e.attempt for e in events} == {1}
 
 
-async def test_a_question_ends_the_run_and_an_answer_by_its_id_goes_on(rig: Rig):
+async def test_a_question_ends_the_run_and_its_answer_continues_it(rig: Rig):
     async with rig.working():
         thread = uuid4()
         asked = await rig.start(thread, "asker", input={"items": ["hi"]})
@@ -45,7 +45,7 @@ async def test_a_question_ends_the_run_and_an_answer_by_its_id_goes_on(rig: Rig)
     assert await rig.items(thread, "asker") == ["hi", "first=yes", "second=no"]
 
 
-async def test_what_may_pass_is_tried_again(rig: Rig):
+async def test_transient_errors_are_retried(rig: Rig):
     async with rig.working(limits=Limits(attempts=5, retry_seconds=0.05)):
         run = await rig.start(thread := uuid4(), "failing", input={"name": "", "steps": 2})
         ended = await rig.ended(run)
@@ -53,7 +53,7 @@ async def test_what_may_pass_is_tried_again(rig: Rig):
     assert await rig.journal(thread) == ["tried"] * 3
 
 
-async def test_trying_again_has_an_end_that_can_be_read(rig: Rig):
+async def test_retries_end_with_a_readable_error(rig: Rig):
     async with rig.working(limits=Limits(attempts=3, retry_seconds=0.05)):
         run = await rig.start(thread := uuid4(), "failing", input={"name": "", "steps": 99})
         ended = await rig.ended(run)
@@ -68,7 +68,7 @@ async def test_trying_again_has_an_end_that_can_be_read(rig: Rig):
     assert events[-1].data["error"] == ended.error
 
 
-async def test_a_bug_is_not_tried_again(rig: Rig):
+async def test_a_bug_is_not_retried(rig: Rig):
     async with rig.working():
         run = await rig.start(thread := uuid4(), "failing", input={"name": "bug", "steps": 0})
         ended = await rig.ended(run)
@@ -77,7 +77,7 @@ async def test_a_bug_is_not_tried_again(rig: Rig):
     assert await rig.journal(thread) == ["tried"]
 
 
-async def test_the_text_of_an_unknown_error_is_in_the_log_and_not_in_the_answer(rig: Rig, caplog):
+async def test_the_text_of_an_unknown_error_is_logged_and_not_sent_to_clients(rig: Rig, caplog):
     async with rig.working():
         run = await rig.start(uuid4(), "failing", input={"name": "bug", "steps": 0})
         ended = await rig.ended(run)
@@ -91,7 +91,7 @@ async def test_the_text_of_an_unknown_error_is_in_the_log_and_not_in_the_answer(
     assert "a bug in a tool" in str(record.exc_info[1])
 
 
-async def test_a_run_whose_worker_always_dies_ends_with_a_sentence(rig: Rig):
+async def test_a_run_whose_worker_always_dies_ends_with_a_readable_error(rig: Rig):
     run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
     for _ in range(3):
         assert await rig.attempts.open(run.run_id) is not None  # and abandoned
@@ -136,7 +136,7 @@ async def test_a_run_that_makes_progress_may_lose_any_number_of_workers(rig: Rig
     assert (opened.attempt, opened.strikes, opened.losses) == (8, 1, 1)
 
 
-async def test_a_run_that_is_handed_on_has_lost_nothing(rig: Rig):
+async def test_a_requeued_run_has_lost_no_worker(rig: Rig):
     run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
     for _ in range(4):
         opened = await rig.attempts.open(run.run_id)
@@ -145,7 +145,7 @@ async def test_a_run_that_is_handed_on_has_lost_nothing(rig: Rig):
     assert not await rig.attempts.is_suspect(run.run_id)
 
 
-async def test_suspects_go_one_at_a_time_until_they_make_progress():
+async def test_suspect_runs_go_one_at_a_time_until_they_make_progress():
     probation, order, (first, second) = Probation(probation_s=60), [], (uuid4(), uuid4())
 
     async def go(run_id, wait: asyncio.Event):
@@ -181,7 +181,7 @@ async def test_an_unknown_graph_is_an_error_not_a_hang(rig: Rig):
     assert (ended.status, ended.error["code"]) == ("error", "graph_not_found")
 
 
-async def test_a_graph_knows_its_caller_from_the_row(rig: Rig):
+async def test_a_graph_gets_its_caller_from_the_row_of_the_run(rig: Rig):
     async with rig.working():
         thread = uuid4()
         lies = {"items": [], "tenant": "root"}
@@ -189,7 +189,7 @@ async def test_a_graph_knows_its_caller_from_the_row(rig: Rig):
     assert await rig.items(thread, "context") == ["bob", "bob@b", str(thread)]
 
 
-async def test_checkpoints_hold_nothing_of_the_caller_but_ids(rig: Rig):
+async def test_checkpoints_contain_only_ids_of_the_caller(rig: Rig):
     async with rig.working():
         run = await rig.start(uuid4(), "context", input={"items": []})
         await rig.ended(run)
@@ -199,7 +199,7 @@ async def test_checkpoints_hold_nothing_of_the_caller_but_ids(rig: Rig):
     assert keys <= {"run_id", "graph", "step", "source", "parents"}
 
 
-async def test_a_drained_worker_hands_on_within_the_process_too(rig: Rig):
+async def test_a_drained_worker_requeues_within_the_process_too(rig: Rig):
     thread = uuid4()
     async with rig.working():
         run = await rig.start(thread, "steps", input={"name": "a", "steps": 6, "delay": 0.2})
@@ -211,7 +211,7 @@ async def test_a_drained_worker_hands_on_within_the_process_too(rig: Rig):
     assert await rig.journal(thread) == [f"a:{n}" for n in range(6)]
 
 
-async def test_a_run_without_a_job_is_found_again(rig: Rig):
+async def test_a_run_without_a_job_is_requeued(rig: Rig):
     run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
     async with rig.pool.connection() as connection:
         await connection.execute("DELETE FROM procrastinate_jobs")
@@ -219,7 +219,7 @@ async def test_a_run_without_a_job_is_found_again(rig: Rig):
         assert (await rig.ended(run)).status == "success"
 
 
-async def test_an_end_that_nobody_heard_of_is_told_by_the_next_worker(rig: Rig):
+async def test_an_unpublished_end_is_published_by_the_next_worker(rig: Rig):
     run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
     opened = await rig.attempts.open(run.run_id)
     await rig.attempts.finish(opened, "success")  # and the worker is gone

@@ -383,7 +383,7 @@ async def test_inputs_that_stay_pending_are_an_alarm_and_can_still_end_well(
         await money.assert_balanced()
 
 
-async def test_another_mint_at_the_address_is_an_alarm_and_nothing_is_made_anew(
+async def test_another_mint_at_the_address_is_an_alarm_without_a_new_attempt(
     clean_database, fee_mint, evil_mint
 ):
     async with open_money(clean_database, fee_mint.url) as money:

@@ -89,7 +89,7 @@ def _record(text: str) -> bytes:
 
 
 class WireResolver:
-    """Asks a DNS server at a port of loopback, anew each time."""
+    """Resolves each name with a DNS server on a loopback port, without a cache."""
 
     def __init__(self, port: int) -> None:
         self.port = port

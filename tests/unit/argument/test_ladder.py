@@ -74,7 +74,7 @@ def test_a_stuck_person_gets_stronger_hints_and_then_the_answer():
     assert [move["rung"] for move in played] == [1, 2, 3, 0]
 
 
-def test_a_person_who_gets_on_starts_the_ladder_anew():
+def test_progress_resets_the_hint_ladder():
     played = talk(STUCK, STUCK, "Because gold is scarce.", STUCK)
     assert moves(played) == ["hint", "hint", "ask_premise", "hint"]
     assert played[-1]["rung"] == 1

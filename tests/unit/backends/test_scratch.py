@@ -64,7 +64,7 @@ def test_seeing_a_version_twice_changes_nothing(history):
 
 def test_what_a_client_gives_replaces_what_was_there():
     edited = merge_files({}, [{"/f": _stamp(file("edited"), file("given"))}])
-    assert merge_files(edited, [{"/f": file("given anew")}])["/f"]["content"] == "given anew"
+    assert merge_files(edited, [{"/f": file("given again")}])["/f"]["content"] == "given again"
 
 
 def test_an_old_copy_that_comes_back_does_not_replace_a_newer_version():

@@ -320,7 +320,7 @@ def test_several_questions_are_answered_together_in_one_resume():
         "User rejected the tool call for `delete` with reason: no",
         '{"token": 1}',
     ]
-    # A call that waits starts anew with every resume: twice each means one resume for all.
+    # A pending call starts over with every resume: twice each means one resume for all.
     assert sorted(started) == ["d", "d", "p", "p", "q", "q"]
     model.assert_done()
 

@@ -23,5 +23,5 @@ def test_one_decision_per_action_is_accepted():
 
 
 def test_a_question_that_is_not_open_is_refused():
-    with pytest.raises(QuestionNotFound, match="No pending question other"):
+    with pytest.raises(QuestionNotFound, match="Question not pending: other"):
         check_answer("other", {}, {"q": QUESTION})

@@ -35,7 +35,7 @@ def test_text_blocks_are_kept_and_thoughts_and_calls_are_not():
     assert not message.tool_calls
 
 
-def test_another_try_of_the_call_starts_anew():
+def test_a_retried_call_starts_over():
     message = seen(words("The r", id="a"), words("A wreck", id="b"))
     assert (message.id, message.content) == ("b", "A wreck")
 

@@ -1,4 +1,4 @@
-"""Events are gathered, tokens become text, and a log that is away stops nothing."""
+"""Events are batched, tokens are merged, and an unavailable log does not stop the run."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ def a_run() -> Run:
 
 
 class RecordingLog(MemoryEventLog):
-    """Counts appends, and is away when told so."""
+    """Counts appends; can be made unavailable."""
 
     def __init__(self) -> None:
         super().__init__(clock=SystemClock())

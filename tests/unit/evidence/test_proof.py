@@ -147,7 +147,7 @@ def test_only_the_signature_guards_the_manifest_and_it_does():
 
 
 def forged(change) -> bytes:
-    """The proof with changed files, hashed and signed anew by another key."""
+    """The proof with changed files, hashed and signed again with another key."""
     files = dict(read_archive(PROOF))
     manifest = from_canonical(files.pop("manifest.json"))
     files.pop("signature.json")

@@ -158,7 +158,7 @@ async def test_a_person_who_declines_gets_an_answer_that_says_so():
 
 
 @pytest.mark.parametrize("answer", [{}, {"token": ""}, {"action": "steal"}, {"token": 5}, "token"])
-async def test_an_answer_that_does_not_fit_is_refused_and_can_be_given_again(answer):
+async def test_an_invalid_answer_is_refused_and_can_be_corrected(answer):
     world = World(says("done"), balance=0)
     await world.start()
     resume = Command(resume={next(iter((await _pending(world)).keys())): answer})

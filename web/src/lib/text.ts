@@ -171,7 +171,7 @@ export const text = {
     approvePlan: 'Carry it out',
     editPlan: 'Change it',
     rejectPlan: 'Reject it',
-    whyPlan: 'Why not? The agent plans anew with your reason.',
+    whyPlan: 'Why not? The agent revises the plan with your reason.',
     hash: 'plan',
     objective: 'What it is for',
     step: (n: number) => `step ${n}`,

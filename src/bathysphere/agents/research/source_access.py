@@ -119,6 +119,6 @@ def corpus_of(folder: Path) -> Corpus:
 
 
 def sample() -> GuardedSources:
-    """The bundled sample pages, for use without a network."""
+    """Return the bundled sample pages, for use without a network."""
     with as_file(files("bathysphere.agents.research").joinpath("sample")) as folder:
         return GuardedSources(corpus=Corpus.of_folder(folder))

@@ -132,7 +132,7 @@ def _start(data: Path) -> "PostgresServer":
         except subprocess.TimeoutExpired:
             server.start()  # on a busy machine it may start after the wheel's timeout
     except (subprocess.SubprocessError, AssertionError, OSError) as error:
-        raise UpstreamError("PostgreSQL did not start", hint=f"its log is {log}") from error
+        raise UpstreamError("PostgreSQL did not start", hint=f"see its log: {log}") from error
     except RuntimeError as error:
         raise ConfigError(
             f"PostgreSQL cannot use {data}: {error}",

@@ -138,7 +138,7 @@ class Answers:
         )
 
     async def saved(self, thread_id: UUID, *, owner: Owner) -> dict[str, Any]:
-        """Return the answers that wait for their siblings."""
+        """Return the saved answers of a step that still has unanswered questions."""
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
             rows = await (await connection.execute(_SAVED, (thread_id,))).fetchall()
@@ -230,7 +230,8 @@ def check_answer(name: str, value: Any, pending: Mapping[str, Interrupt[Any]]) -
     question = pending.get(name)
     if question is None:
         raise QuestionNotFound(
-            f"No pending question {name}", hint="it was answered, or superseded by a newer message"
+            f"Question not pending: {name}",
+            hint="it was answered, or superseded by a newer message",
         )
     _check_decisions(question, value)
     if not isinstance(question.response_schema, dict):

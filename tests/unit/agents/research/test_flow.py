@@ -256,7 +256,7 @@ async def test_an_edit_that_breaks_the_policy_comes_back_and_cannot_be_approved(
         "yes",
     ],
 )
-async def test_an_answer_that_does_not_fit_is_refused_and_can_be_given_again(answer):
+async def test_an_invalid_answer_is_refused_and_can_be_corrected(answer):
     from langgraph.types import Command
 
     rig = Rig()

@@ -77,7 +77,7 @@ export class Session {
     }
   }
 
-  /** Forget the key, here and on the disk; the page begins anew. */
+  /** Forget the key, in memory and in storage; the page reloads. */
   signOut(): void {
     this.#forget();
     startOver();

@@ -59,7 +59,7 @@ describe('a recorded run', () => {
     }
   });
 
-  it('knows where a message can be said anew', () => {
+  it('knows where a message can be sent again', () => {
     const input = TOUR.find(({ method }) => method === 'checkpoints')!.params.data as { id: string };
     expect(view.before).toEqual({ h1: input.id });
   });
@@ -77,7 +77,7 @@ describe('messages', () => {
     expect(settled.agents[ROOT]!.messages).toMatchObject([{ text: 'h' }, { text: 'Hello', isOpen: false }]);
   });
 
-  it('that are unchanged stay the same objects, so that nothing is drawn anew', () => {
+  it('that are unchanged stay the same objects, so that nothing is drawn again', () => {
     const one = all([values([human('h'), ai('a', 'Hello')])]);
     const two = reduce(one, values([human('h'), ai('a', 'Hello')]));
     expect(two.agents[ROOT]!.messages).toBe(one.agents[ROOT]!.messages);
@@ -187,8 +187,8 @@ describe('questions', () => {
 
 describe('runs', () => {
   it('that fail say why', () => {
-    const view = all([started(), ended('failed', 'r1', { error: 'the model is away' })]);
-    expect([view.status, view.error]).toEqual(['failed', 'the model is away']);
+    const view = all([started(), ended('failed', 'r1', { error: 'the model is unavailable' })]);
+    expect([view.status, view.error]).toEqual(['failed', 'the model is unavailable']);
     expect(reduce(view, started('r2')).error).toBeNull();
   });
 

@@ -82,7 +82,7 @@ function reduceValues(view: View, namespace: readonly string[], values: ValuesWi
 }
 
 /**
- * A person's message that is new in this state can be said anew from the checkpoint before it.
+ * A person's message that is new in this state can be sent again from the checkpoint before it.
  * Where several are new at once, or nothing is known of the checkpoint, it is null: to be looked up.
  */
 function backPoints(view: View): View['before'] {

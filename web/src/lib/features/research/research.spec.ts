@@ -44,7 +44,7 @@ describe('progress', () => {
     expect(done['b']!.state).toBe('failed');
   });
 
-  it('begins anew with a new question, though the state still has the old report', () => {
+  it('starts over with a new question, though the state still has the old report', () => {
     expect(stageOf({ status: 'complete' }, true, true)).toBe('plan');
     expect(stageOf({ status: 'complete' }, false, false)).toBe('complete');
     expect(stageOf({ status: 'failed' }, false, true)).toBe('failed');

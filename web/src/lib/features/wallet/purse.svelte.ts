@@ -118,7 +118,7 @@ export class Purse {
         await this.wallet.sweep();
       });
     } catch (error) {
-      if (!(error instanceof WalletError)) throw error; // the mint is away: later
+      if (!(error instanceof WalletError)) throw error; // the mint is unavailable: later
     } finally {
       this.#isSweeping = false;
       this.#plan();

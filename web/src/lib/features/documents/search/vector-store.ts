@@ -1,4 +1,4 @@
-/** Vectors that were made before, kept beside the documents; they can be made anew from them. */
+/** Cached vectors of the documents; they can be recomputed. */
 import Dexie, { type EntityTable } from 'dexie';
 import type { Embedded } from './vectors';
 

@@ -46,7 +46,7 @@ export class Device {
   /** The project of a conversation; from the first call on it stays with it. */
   async project(threadId: string): Promise<string> {
     const project = await this.documents.projectOf(threadId);
-    if (project === null) throw new DocumentError('the person has no documents here: go on without them');
+    if (project === null) throw new DocumentError('No documents are shared in this conversation: continue without them');
     await this.documents.bind(threadId, project);
     return project;
   }

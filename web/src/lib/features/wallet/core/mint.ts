@@ -36,8 +36,8 @@ export class MintLink {
   }
 
   /** Know the mint's keys; ids are recomputed, so a mint cannot change a fee under a known one. */
-  async load({ anew = false } = {}): Promise<void> {
-    await answered(() => this.#keys.init(anew));
+  async load({ refresh = false } = {}): Promise<void> {
+    await answered(() => this.#keys.init(refresh));
   }
 
   /** The keyset that new e-cash is made with. */
@@ -50,7 +50,7 @@ export class MintLink {
   /** A keyset by its whole id, also one that is no longer active. */
   async keyset(id: string): Promise<Keyset> {
     await this.load();
-    if (!this.#keys.isUnitKeyset(id)) await this.load({ anew: true });
+    if (!this.#keys.isUnitKeyset(id)) await this.load({ refresh: true });
     if (!this.#keys.isUnitKeyset(id)) throw new WalletError('This e-cash is not from the mint that is used here.');
     return answered(() => this.#keys.ensureKeysetKeys(id));
   }

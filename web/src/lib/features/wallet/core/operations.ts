@@ -55,7 +55,7 @@ export class Operations {
   async run(plan: Plan): Promise<OperationRow> {
     const first = await this.#send(await this.prepare(plan));
     if (first.status !== 'void' || first.note === SPENT_ELSEWHERE) return this.#told(first);
-    await this.mint.load({ anew: true });
+    await this.mint.load({ refresh: true });
     await this.advance(first);
     return this.#told(await this.#send(await this.prepare(plan)));
   }

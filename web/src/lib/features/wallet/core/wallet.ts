@@ -138,7 +138,7 @@ export class Wallet {
     }
   }
 
-  /** Make the wallet anew from words: whatever the mint has signed for them and nobody has spent. */
+  /** Restore the wallet from its words: whatever the mint has signed for them and nobody has spent. */
   async restore(words: string): Promise<number> {
     const typed = seedOf(words, this.now());
     return withLock(async () => {
@@ -206,7 +206,7 @@ export class Wallet {
   async #receive(token: string, kind: 'receive' | 'refund', source = '', threadId = ''): Promise<number> {
     const keys = await this.db.keys.toArray();
     const read = async () => coinsOf(token, this.mint.url, await this.mint.keysetIds(), keys);
-    const coins = await read().catch(async () => (await this.mint.load({ anew: true }), read()));
+    const coins = await read().catch(async () => (await this.mint.load({ refresh: true }), read()));
     return this.#take(coins, { kind, source, threadId });
   }
 
