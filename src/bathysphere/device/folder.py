@@ -93,7 +93,7 @@ class FolderDocuments:
         path = self._path(name)
         if path.suffix.lower() not in WRITABLE:
             endings = ", ".join(sorted(WRITABLE))
-            raise DocumentError(f"Unsupported extension:  {path.suffix!r}. Use one of {endings}")
+            raise DocumentError(f"Unsupported extension: {path.suffix!r}. Use one of {endings}")
         if not path.parent.is_dir():
             raise DocumentError(f"Folder not found: {'/'.join(name.split('/')[:-1])!r}")
         if os.path.lexists(path):
