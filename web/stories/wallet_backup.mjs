@@ -23,8 +23,8 @@ await story(async ({ page, browser }) => {
 
   await page.getByRole('link', { name: 'Documents' }).click();
   await page.getByText('Backup', { exact: true }).click();
-  await page.getByRole('button', { name: 'Delete everything here' }).click();
-  await page.getByText('The wallet has 820 sats.').waitFor();
+  await page.getByRole('button', { name: 'Delete all data' }).click();
+  await page.getByText('The wallet contains 820 sats.').waitFor();
   await page.getByRole('button', { name: 'Delete everything', exact: true }).click();
   await showWallet(page);
   await hasBalance(page, 0);
@@ -32,8 +32,8 @@ await story(async ({ page, browser }) => {
   await page.getByRole('link', { name: 'Documents' }).click();
   await page.getByText('Backup', { exact: true }).click();
   await page.locator('input[type=file][accept=".json"]').setInputFiles(file);
-  await page.getByRole('button', { name: 'It is mine, use this wallet' }).click();
-  await page.getByText('The wallet is back').waitFor();
+  await page.getByRole('button', { name: 'It’s mine, use this wallet' }).click();
+  await page.getByText('Wallet restored').waitFor();
   await showWallet(page);
   await hasBalance(page, 820);
   await page.getByRole('button', { name: 'Show the 12 words' }).click();
@@ -46,10 +46,10 @@ await story(async ({ page, browser }) => {
   const fresh = await elsewhere.newPage();
   await open(fresh);
   await showWallet(fresh);
-  await fresh.getByText('Bring back from words').click();
-  await fresh.getByRole('textbox', { name: 'The 12 words' }).fill(words.join(' '));
-  await fresh.getByRole('button', { name: 'Look for the money' }).click();
-  await fresh.getByText('820 sats were found.').waitFor();
+  await fresh.getByText('Restore from 12 words').click();
+  await fresh.getByRole('textbox', { name: 'Your 12 words' }).fill(words.join(' '));
+  await fresh.getByRole('button', { name: 'Restore wallet' }).click();
+  await fresh.getByText('Found 820 sats.').waitFor();
   await hasBalance(fresh, 820);
   await fresh.getByRole('button', { name: 'Finish and refund' }).first().click();
   await hasBalance(fresh, 820 + 254);

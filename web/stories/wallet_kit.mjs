@@ -26,11 +26,11 @@ export async function hasBalance(page, sats) {
 /** On the wallet's page: an invoice that the mint's pretended wallet pays. */
 export async function fund(page, sats) {
   await page.getByRole('spinbutton', { name: 'Sats to add' }).fill(String(sats));
-  await page.getByRole('button', { name: 'Make an invoice' }).click();
+  await page.getByRole('button', { name: 'Create invoice' }).click();
 }
 
-export const line = (page) => page.getByRole('region', { name: 'What this conversation costs' });
-export const dock = (page) => page.getByRole('region', { name: 'Requests of the agent' });
+export const line = (page) => page.getByRole('region', { name: 'Conversation cost' });
+export const dock = (page) => page.getByRole('region', { name: 'Agent requests' });
 
 /** Lock a budget from the line under the composer. */
 export async function budget(page, sats) {

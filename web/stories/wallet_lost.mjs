@@ -50,7 +50,7 @@ await story(
     await line(page).getByRole('button', { name: 'Finish and refund' }).click();
     await refunded;
     await page.reload();
-    await line(page).getByText('352 sats came back').waitFor();
+    await line(page).getByText('352 sats refunded').waitFor();
     await showWallet(page);
     await hasBalance(page, 642 + 352);
     const { coins, operations } = await settled(page);

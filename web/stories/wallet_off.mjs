@@ -9,7 +9,7 @@ await story(async ({ page }) => {
   await says(page, 'For nothing.');
   await rest(page);
   assert.equal(await page.getByRole('link', { name: 'Wallet' }).count(), 0);
-  assert.equal(await page.getByRole('region', { name: 'What this conversation costs' }).count(), 0);
+  assert.equal(await page.getByRole('region', { name: 'Conversation cost' }).count(), 0);
   assert.ok(loaded.includes('/payments'));
   assert.deepEqual(loaded.filter((path) => /purse|PayLine|WalletPage|wallet/i.test(path)), []);
   const policy = (await page.request.get(url)).headers()['content-security-policy'];

@@ -4,11 +4,11 @@ import { ask, balance, budget, dock, fund, hasBalance, line, says, settled, show
 
 await story(async ({ page }) => {
   await open(page);
-  await line(page).getByText('50 sats a model call').waitFor(); // before anything is run
+  await line(page).getByText('50 sats per model call').waitFor(); // before anything is run
   await showWallet(page);
   await hasBalance(page, 0);
   await fund(page, 1000);
-  await page.getByText('Paid. 1,000 sats are in your wallet.').waitFor();
+  await page.getByText('Paid. 1,000 sats added to your wallet.').waitFor();
   await hasBalance(page, 1000);
   await page.getByRole('button', { name: 'New conversation' }).click();
 
@@ -16,7 +16,7 @@ await story(async ({ page }) => {
   await line(page).getByText('255 sats left').waitFor(); // 1 sat is the mint's, for the settlement
   await line(page).getByText('Wallet 743 sats').waitFor();
   await ask(page, 'Count to five');
-  await dock(page).getByText('The next model call costs 50 sats, and 5 sats are left.').waitFor();
+  await dock(page).getByText('The next model call costs 50 sats. Your budget has 5 sats left.').waitFor();
   await line(page).getByText('250 spent').waitFor();
   await accessible(page, 'exhausted');
 
@@ -28,10 +28,10 @@ await story(async ({ page }) => {
   await line(page).getByText('300 spent').waitFor();
   await page.getByRole('tab', { name: 'Plan' }).click();
   const meter = page.getByRole('region', { name: 'Used in this run' });
-  await eventually(async () => assert.match(await meter.innerText(), /sats in all\s*300/));
+  await eventually(async () => assert.match(await meter.innerText(), /sats in total\s*300/));
 
   await line(page).getByRole('button', { name: 'Finish and refund' }).click();
-  await line(page).getByText('53 sats came back').waitFor();
+  await line(page).getByText('53 sats refunded').waitFor();
   await line(page).getByText('Wallet 695 sats').waitFor();
   await showWallet(page);
   await hasBalance(page, 695);
@@ -40,6 +40,6 @@ await story(async ({ page }) => {
   await hasBalance(page, 695);
   assert.equal(coins.reduce((sum, coin) => sum + coin.amount, 0), await balance(page));
   await showChat(page, 'Count to five');
-  await line(page).getByText('53 sats came back').waitFor();
+  await line(page).getByText('53 sats refunded').waitFor();
   return { balance: 695, coins };
 });

@@ -15,8 +15,8 @@ await story(async ({ page, context }) => {
   await line(other).getByText('399 sats left').waitFor();
   for (const tab of [page, other]) await line(tab).getByText('Wallet 298 sats').waitFor();
   await Promise.all([page, other].map((tab) => line(tab).getByRole('button', { name: 'Finish and refund' }).click()));
-  await line(page).getByText('298 sats came back').waitFor();
-  await line(other).getByText('398 sats came back').waitFor();
+  await line(page).getByText('298 sats refunded').waitFor();
+  await line(other).getByText('398 sats refunded').waitFor();
   for (const tab of [page, other]) {
     await showWallet(tab);
     await hasBalance(tab, 994);

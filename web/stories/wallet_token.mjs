@@ -10,16 +10,16 @@ await story(async ({ page }) => {
   const field = page.getByRole('textbox', { name: 'Token' });
   const take = async (words) => {
     await field.fill(words);
-    await page.getByRole('button', { name: 'Take it in' }).click();
+    await page.getByRole('button', { name: 'Redeem' }).click();
   };
   await take(token);
-  await page.getByText('63 sats are in your wallet.').waitFor();
+  await page.getByText('63 sats added to your wallet.').waitFor();
   await take(spent);
-  await page.getByText('already spent elsewhere').waitFor();
+  await page.getByText('already been spent elsewhere').waitFor();
   await take(foreign);
-  await page.getByText('only e-cash of').waitFor();
+  await page.getByText('only e-cash from').waitFor();
   await take('cashuBnothing');
-  await page.getByText('This is not a token of this mint').waitFor();
+  await page.getByText('This is not a token from this mint').waitFor();
   await hasBalance(page, 163);
 
   await page.getByRole('button', { name: 'New conversation' }).click();
@@ -35,7 +35,7 @@ await story(async ({ page }) => {
   await rest(page);
   await line(page).getByText('50 spent').waitFor();
   await line(page).getByRole('button', { name: 'Finish and refund' }).click();
-  await line(page).getByText(/came back/).waitFor();
+  await line(page).getByText(/refunded/).waitFor();
   await showWallet(page);
   const { coins } = await settled(page);
   const balance = coins.reduce((sum, coin) => sum + coin.amount, 0);

@@ -38,7 +38,7 @@ await story(async ({ page }) => {
   const asked = (route) => (isPaid ? route.continue() : route.fulfill({ json: { state: 'UNPAID' } }));
   await page.route('**/v1/mint/quote/bolt11/*', asked);
   await fund(page, 1000);
-  await page.getByText('Waiting until it is paid').waitFor();
+  await page.getByText('Waiting for payment').waitFor();
   await look('invoice', wallet);
   isPaid = true;
   await hasBalance(page, 1000);
@@ -52,7 +52,7 @@ await story(async ({ page }) => {
   await line(page).getByText('59 sats left').waitFor();
   await look('line-budget', chat);
   await ask(page, 'Count to two');
-  await dock(page).getByText('The next model call costs 50 sats, and 9 sats are left.').waitFor();
+  await dock(page).getByText('The next model call costs 50 sats. Your budget has 9 sats left.').waitFor();
   await look('exhausted', chat);
   await dock(page).getByText('Pay with another wallet').click();
   await look('exhausted-other', chat);
@@ -62,7 +62,7 @@ await story(async ({ page }) => {
   await page.goto(new URL('/wallet', page.url()).href);
   await page.getByRole('button', { name: 'Finish and refund' }).waitFor();
   await page.getByRole('button', { name: 'Show the 12 words' }).click();
-  await page.getByText('Bring back from words').click();
+  await page.getByText('Restore from 12 words').click();
   await look('page', wallet);
   await page.getByRole('button', { name: 'Finish and refund' }).click();
   await hasBalance(page, 1000 - 61 - 101 + 57);

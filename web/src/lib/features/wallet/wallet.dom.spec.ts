@@ -8,7 +8,7 @@ import { AppState } from '$lib/state/app.svelte';
 import { payments } from './payments.svelte';
 import WalletPage from './WalletPage.svelte';
 
-const NOTHING_IS_PAID = 'Nothing is paid for on this server, so there is no wallet.';
+const NOTHING_IS_PAID = 'This server is free to use, so there is no wallet.';
 
 afterEach(() => {
   cleanup();

@@ -36,7 +36,7 @@ export function checkedWallet(value: unknown): WalletBackup {
     whole.version === 1 &&
     TABLES.every((name) => Array.isArray(whole[name]) && whole[name].every((row) => hasTexts(row, TEXTS[name])));
   const isMoney = isWhole && whole.coins.every((coin) => Number.isSafeInteger(coin['amount']) && Number(coin['amount']) > 0);
-  if (!isMoney) throw new WalletError('the wallet in this backup is damaged: nothing was taken from it');
+  if (!isMoney) throw new WalletError('The wallet in this backup is damaged. Nothing was imported.');
   return whole;
 }
 

@@ -1,20 +1,20 @@
 /** What can go wrong with money, each with a sentence for the person. */
 export class WalletError extends Error {}
 
-/** The mint said no, for good. `code` is the protocol's. */
+/** The mint rejected the request permanently. `code` is the protocol's. */
 export class MintRefused extends WalletError {
   constructor(
     readonly code: number,
     readonly detail: string,
   ) {
-    super(`The mint refused: ${detail}`);
+    super(`The mint rejected the request: ${detail}`);
   }
 }
 
 /** Nobody knows whether it happened. Nothing is lost: it is asked about until it is known. */
 export class MintUnknown extends WalletError {
   constructor(readonly detail: string) {
-    super('The mint did not answer. Nothing is lost: this goes on by itself when it does.');
+    super('The mint did not respond. Nothing is lost: this continues automatically when it does.');
   }
 }
 
@@ -23,6 +23,6 @@ export class NotEnough extends WalletError {
     readonly has: number,
     readonly needs: number,
   ) {
-    super(`There are ${has} sats in the wallet, and this needs ${needs}.`);
+    super(`The wallet has ${has} sats, but this needs ${needs}.`);
   }
 }

@@ -1,4 +1,4 @@
-/** The mint, as the wallet asks it. Every failure is one of two: refused for good, or unknown. */
+/** The mint, as the wallet asks it. Every failure is one of two: permanently rejected, or unknown. */
 import {
   CheckStateEnum,
   CTSError,
@@ -51,7 +51,7 @@ export class MintLink {
   async keyset(id: string): Promise<Keyset> {
     await this.load();
     if (!this.#keys.isUnitKeyset(id)) await this.load({ refresh: true });
-    if (!this.#keys.isUnitKeyset(id)) throw new WalletError('This e-cash is not from the mint that is used here.');
+    if (!this.#keys.isUnitKeyset(id)) throw new WalletError('This e-cash is not from the mint used here.');
     return answered(() => this.#keys.ensureKeysetKeys(id));
   }
 

@@ -29,7 +29,7 @@ export interface Plan {
   threadId?: string;
 }
 
-const SPENT_ELSEWHERE = 'This e-cash was already spent elsewhere.';
+const SPENT_ELSEWHERE = 'This e-cash has already been spent elsewhere.';
 /** So many counters without a signature end a search. */
 const GAP = 100;
 
@@ -126,7 +126,7 @@ export class Operations {
     return this.db.transaction('rw', counters, coins, operations, async () => {
       if ((await this.#next(counter.seed, counter.keyset)) !== expected) return false;
       const same = row.source ? await operations.where('source').equals(row.source).toArray() : [];
-      if (same.some((other) => other.status !== 'void')) throw new WalletError('This was already done.');
+      if (same.some((other) => other.status !== 'void')) throw new WalletError('This has already been done.');
       for (const { secret } of row.inputs) {
         const coin = await coins.get(secret);
         if (coin && coin.operation !== '') throw new WalletError('These coins are being spent in another tab.');
@@ -195,7 +195,7 @@ export class Operations {
   }
 
   async #wait(row: OperationRow): Promise<OperationRow> {
-    const note = 'The mint says that this is pending.';
+    const note = 'The mint reports this as pending.';
     await this.db.operations.update(row.id, { note });
     return { ...row, note };
   }

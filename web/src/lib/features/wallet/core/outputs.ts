@@ -38,7 +38,7 @@ export function outputsFor(wanted: Wanted, seed: Uint8Array, counter: number, ke
     isSent: false,
   }));
   const locked = sent.map((amount, index) => {
-    if (!wanted.lock) throw new WalletError('Nothing is sent without a lock.');
+    if (!wanted.lock) throw new WalletError('E-cash can’t be sent without a lock.');
     return { data: lockedOutput(amount, wanted.lock, seed, counter + kept.length + index, keyset.id), isSent: true };
   });
   return [...plain, ...locked]

@@ -36,9 +36,9 @@ function decoded(text: string, mint: string, keysets: readonly string[]): Token 
     from = getTokenMetadata(text.trim()).mint;
     if (bare(from) === bare(mint)) return getDecodedToken(text.trim(), keysets);
   } catch {
-    throw new WalletError('This is not a token of this mint. A token begins with “cashu”.');
+    throw new WalletError('This is not a token from this mint. A token begins with “cashu”.');
   }
-  throw new WalletError(`This token is from ${from}; only e-cash of ${mint} can be used here.`);
+  throw new WalletError(`This token is from ${from}; only e-cash from ${mint} can be used here.`);
 }
 
 /** Sign what is locked. Plain e-cash has a secret that is no lock. */
@@ -48,7 +48,7 @@ function opened(proof: Proof, keys: readonly KeyRow[]): Proof {
   try {
     wanted = getP2PKExpectedWitnessPubkeys(proof.secret);
   } catch {
-    throw new WalletError('This token has a lock that this wallet does not know.');
+    throw new WalletError('This token has an unsupported lock.');
   }
   const key = keys.find((other) => wanted.includes(other.publicKey));
   if (!key) throw new WalletError('This token is locked to a key that is not in this wallet.');
@@ -80,9 +80,9 @@ export function lockOf(request: string, terms: { mint: string; refund: string; n
     !options.hashlock &&
     !options.additionalTags?.length;
   const locktime = options?.locktime ?? 0;
-  if (!isOurs) throw new WalletError('The server asks for a lock that this wallet does not make.');
+  if (!isOurs) throw new WalletError('The server requires a lock that this wallet does not support.');
   if (locktime <= terms.now || locktime > terms.now + LONGEST_LOCK) {
-    throw new WalletError('The server asks for a lock that is over, or lasts too long.');
+    throw new WalletError('The server requires a lock that has expired or lasts too long.');
   }
   return { key, locktime, refund: terms.refund };
 }

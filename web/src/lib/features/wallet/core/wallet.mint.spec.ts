@@ -133,7 +133,7 @@ describe('money in and out', () => {
     const wallet = opened();
     expect(await wallet.receive(token)).toBe(63);
     await expectBalance(wallet, 63);
-    await expect(wallet.receive(token)).rejects.toThrow('already spent');
+    await expect(wallet.receive(token)).rejects.toThrow('already been spent');
     await expectBalance(wallet, 63);
     await expect(wallet.receive('cashuBnonsense')).rejects.toThrow('not a token');
   });
@@ -146,7 +146,7 @@ describe('money in and out', () => {
 
   it('cannot lock more than there is', async () => {
     const wallet = await funded(16);
-    await expect(wallet.lock(THREAD, 16)).rejects.toThrow('16 sats in the wallet, and this needs 17');
+    await expect(wallet.lock(THREAD, 16)).rejects.toThrow('16 sats, but this needs 17');
     await expectBalance(wallet, 16);
     expect(await wallet.spendable()).toBe(15);
   });
@@ -308,7 +308,7 @@ describe('copies', () => {
     const again = opened(newDb());
     expect(await again.restore(` ${(await wallet.words()).toUpperCase()} `)).toBe(743);
     await expectBalance(again, 743);
-    await expect(again.restore('abandon abandon abandon')).rejects.toThrow('not the words');
+    await expect(again.restore('abandon abandon abandon')).rejects.toThrow('not valid wallet words');
   });
 
   it('two browsers with the same words lose nothing to each other', async () => {

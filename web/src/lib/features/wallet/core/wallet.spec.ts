@@ -54,7 +54,7 @@ describe('choosing coins', () => {
       expect(sum(chosen.coins)).toBe(amount + chosen.fee + chosen.change);
       expect(chosen.change).toBeGreaterThanOrEqual(0);
     }
-    expect(() => choose(coins(64, 32, 16, 8, 4, 2, 1), 127, ppk)).toThrow('127 sats in the wallet, and this needs 128');
+    expect(() => choose(coins(64, 32, 16, 8, 4, 2, 1), 127, ppk)).toThrow('127 sats, but this needs 128');
   });
 
   it('tidies up small change where that costs nothing', () => {
@@ -116,7 +116,7 @@ describe('words', () => {
   });
 
   it('with a mistake in them are refused', () => {
-    expect(() => seedOf(WORDS.replace('yellow', 'year'), 0)).toThrow('not the words');
+    expect(() => seedOf(WORDS.replace('yellow', 'year'), 0)).toThrow('not valid wallet words');
   });
 });
 
@@ -144,7 +144,7 @@ describe('a payment request', () => {
     ['that wants all signed', asked([['sigflag', 'SIG_ALL'], good[1]!, good[2]!])],
     ['with tags that we do not know', asked([...good, ['more', 'x']])],
   ])('%s is refused', (_, request) => {
-    expect(() => read(request)).toThrow('The server asks for a lock');
+    expect(() => read(request)).toThrow('The server requires a lock');
   });
 });
 

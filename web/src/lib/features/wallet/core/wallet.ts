@@ -66,7 +66,7 @@ export class Wallet {
 
   /** An invoice of the mint. */
   async invoice(amount: number): Promise<QuoteRow> {
-    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError('Give a whole number of sats.');
+    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError('Enter a whole number of sats.');
     await this.operations.seed(); // a backup that knows the invoice must know the words
     const quote = await this.mint.quote(amount, this.now());
     await this.db.quotes.add(quote);
@@ -76,7 +76,7 @@ export class Wallet {
   /** Whether an invoice is paid; if so, its e-cash is in the wallet. */
   async collect(id: string): Promise<boolean> {
     const quote = await this.db.quotes.get(id);
-    if (!quote) throw new WalletError('There is no such invoice.');
+    if (!quote) throw new WalletError('Invoice not found.');
     if (quote.status === 'issued') return true;
     const state = await this.mint.quoteState(id);
     if (state === 'UNPAID') {
@@ -97,12 +97,12 @@ export class Wallet {
 
   /** Lock a budget for a conversation and pay it in. */
   async lock(threadId: string, amount: number): Promise<AccountRow> {
-    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError('Give a whole number of sats.');
+    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError('Enter a whole number of sats.');
     const lock = await this.#agree(threadId);
     const row = await withLock(() => this.#lock(threadId, amount, lock));
     if (row.status !== 'done') throw new MintUnknown(row.note);
     const account = await this.#deliver(row);
-    if (!account) throw new WalletError('The server did not take the budget. It comes back when its lock is over.');
+    if (!account) throw new WalletError('The server did not accept the budget. It returns when its lock expires.');
     return account;
   }
 
@@ -224,7 +224,7 @@ export class Wallet {
 
   /** Too little for a swap of its own. What only our key opens is ours anyhow, and spent along with other coins. */
   async #keepAsIs(coins: Coin[], about: Pick<Plan, 'kind' | 'source' | 'threadId'>): Promise<number> {
-    if (about.kind === 'receive') throw new WalletError('This token is worth less than the mint’s fee for taking it.');
+    if (about.kind === 'receive') throw new WalletError('This token is worth less than the mint’s fee for redeeming it.');
     const states = await this.mint.states(coins);
     const kept = coins.filter((_, index) => states[index] === 'unspent');
     const plan = { ...about, inputs: [], wanted: { kept: 0, sent: 0 }, amount: sum(kept), fee: 0 };
@@ -250,7 +250,7 @@ export class Wallet {
     const key = keys.find((other) => other.publicKey === refundKey) ?? keys[0]!;
     const session = await this.till.open(threadId, key.publicKey);
     await this.#note(session);
-    if (!session.request) throw new WalletError('The server asks for no payment.');
+    if (!session.request) throw new WalletError('The server is not asking for a payment.');
     return lockOf(session.request, { mint: this.mint.url, refund: key.publicKey, now: Math.floor(this.now() / 1000) });
   }
 

@@ -12,7 +12,7 @@ export function newSeed(at: number): SeedRow {
 /** A seed from words that somebody typed. */
 export function seedOf(typed: string, at: number): SeedRow {
   const words = typed.trim().toLowerCase().split(/\s+/).join(' ');
-  if (!validateMnemonic(words, wordlist)) throw new WalletError('These are not the words of a wallet: check each one.');
+  if (!validateMnemonic(words, wordlist)) throw new WalletError('These are not valid wallet words. Check each one.');
   const id = computeMessageDigest(`bathysphere wallet ${words}`, true).slice(0, 16);
   return { id, words, at, isCurrent: true };
 }
