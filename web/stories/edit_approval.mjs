@@ -5,17 +5,17 @@ const { keys, path, fresh } = told;
 
 await story(
   async ({ page }) => {
-    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    const dock = page.getByRole('region', { name: 'Agent requests' });
     await page.goto(url);
     await signIn(page, keys.bob);
     await page.locator('#composer').waitFor();
     await ask(page, 'Change the plan', { agent: 'Team files' });
     await dock.waitFor({ timeout: 60_000 }); // the first run of a server builds the agent
     await dock.getByText(`Change ${path}`).waitFor();
-    await dock.getByRole('button', { name: 'Edit first' }).click();
-    await dock.getByRole('textbox', { name: 'The new text' }).fill('with care');
+    await dock.getByRole('button', { name: 'Edit', exact: true }).click();
+    await dock.getByRole('textbox', { name: 'New text' }).fill('with care');
     await accessible(page, 'editing a change');
-    await dock.getByRole('button', { name: 'Approve as edited' }).click();
+    await dock.getByRole('button', { name: 'Approve with edits' }).click();
     await dock.getByText(`New file ${fresh}`).waitFor();
     await dock.locator('.line.new').getByText('Not wanted.').waitFor();
     await dock.getByRole('button', { name: 'Reject' }).click();

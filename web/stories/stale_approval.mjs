@@ -8,7 +8,7 @@ const file = `${folder}/acme/main${path}`;
 
 await story(
   async ({ page }) => {
-    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    const dock = page.getByRole('region', { name: 'Agent requests' });
     await page.goto(url);
     await signIn(page, keys.bob);
     await page.locator('#composer').waitFor();
@@ -18,7 +18,7 @@ await story(
     assert.equal(await dock.getByText('Somebody was here.').count(), 0);
     writeFileSync(file, theirs);
     await dock.getByRole('button', { name: 'Approve' }).click();
-    const warning = dock.getByRole('alert').getByText('The file changed after you had approved');
+    const warning = dock.getByRole('alert').getByText('The file changed after you approved');
     await warning.waitFor();
     await dock.locator('.line.same').getByText('Somebody was here.').waitFor();
     await dock.locator('.line.new').getByText('Dive at dawn.').waitFor();

@@ -5,7 +5,7 @@ const { keys, path, place } = told;
 
 await story(
   async ({ page, browser }) => {
-    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    const dock = page.getByRole('region', { name: 'Agent requests' });
     const tab = page.getByRole('tab', { name: 'Team files' });
     const article = page.getByRole('article', { name: path });
 
@@ -16,7 +16,7 @@ await story(
     await page.locator('#composer').waitFor();
 
     // The agent, and the workspace: only those that the identity may use are offered.
-    await page.getByRole('button', { name: 'Who answers' }).click();
+    await page.getByRole('button', { name: /^Agent: / }).click();
     await page.getByRole('button', { name: 'Team files Works on' }).click();
     const picker = page.getByRole('button', { name: 'Workspace: ' });
     await picker.click();
@@ -26,7 +26,7 @@ await story(
     await ask(page, 'Set the time of the dive');
 
     // The difference is what is approved.
-    const lines = dock.getByRole('group', { name: `Difference in ${path}` });
+    const lines = dock.getByRole('group', { name: `Changes to ${path}` });
     await dock.waitFor({ timeout: 60_000 }); // the first run of a server builds the agent
     await lines.waitFor();
     await eventually(async () => {
@@ -35,12 +35,12 @@ await story(
     });
     assert.match(await lines.locator('.old').innerText(), /Dive slowly\./);
     assert.match(await lines.locator('.new').innerText(), /Dive at first light\./);
-    await page.getByTitle('This conversation belongs to the workspace board').first().waitFor();
+    await page.getByTitle('This conversation uses the workspace board').first().waitFor();
     await accessible(page, 'approval');
     await dock.getByRole('button', { name: 'Approve' }).click();
     await says(page, 'The specialist is back.');
     await rest(page);
-    await page.getByTitle('This conversation belongs to the workspace board').first().waitFor();
+    await page.getByTitle('This conversation uses the workspace board').first().waitFor();
 
     // The file, as it is now.
     await tab.click();
@@ -52,20 +52,20 @@ await story(
 
     // The record, and back.
     await page.getByRole('button', { name: 'Changes' }).click();
-    const row = page.getByRole('list', { name: 'Record of changes' }).getByRole('listitem').filter({ hasText: path });
+    const row = page.getByRole('list', { name: 'Change history' }).getByRole('listitem').filter({ hasText: path });
     await row.getByText('Edited').waitFor();
-    assert.match(await row.innerText(), /asked for by ada, approved by ada/);
+    assert.match(await row.innerText(), /requested by ada, approved by ada/);
     await row.getByRole('button', { name: 'Undo' }).click();
-    const sure = page.getByRole('region', { name: `Undo this change of ${path}?` });
+    const sure = page.getByRole('region', { name: `Undo this change to ${path}?` });
     await sure.locator('.line.new').getByText('Dive slowly.').waitFor();
     await accessible(page, 'undo');
-    await sure.getByRole('button', { name: 'Keep it' }).click();
+    await sure.getByRole('button', { name: 'Cancel' }).click();
     await sure.waitFor({ state: 'detached' });
     await row.getByRole('button', { name: 'Undo' }).click();
-    await sure.getByRole('button', { name: 'Put it back' }).click();
-    await page.getByRole('status').getByText(`Done: ${path} is as it was before.`).waitFor();
-    await row.filter({ hasText: 'Put back' }).waitFor();
-    await row.filter({ hasText: 'Edited' }).getByText('was undone').waitFor();
+    await sure.getByRole('button', { name: 'Restore' }).click();
+    await page.getByRole('status').getByText(`${path} has been restored.`).waitFor();
+    await row.filter({ hasText: 'Restored' }).waitFor();
+    await row.filter({ hasText: 'Edited' }).getByText('undone').waitFor();
     await accessible(page, 'changes');
     await page.getByRole('button', { name: 'Files', exact: true }).click();
     await article.getByText('Dive slowly.').waitFor();
@@ -73,7 +73,7 @@ await story(
 
     // The same in a page of its own, and after a reload the conversation still says where it belongs.
     await page.reload();
-    await page.getByTitle('This conversation belongs to the workspace board').first().waitFor();
+    await page.getByTitle('This conversation uses the workspace board').first().waitFor();
     await page.getByRole('link', { name: 'Team files' }).click();
     await page.getByRole('heading', { name: 'Team files', level: 1 }).waitFor();
     await page.getByRole('main').getByRole('button', { name: `Folder ${place.slice(1)}` }).click();

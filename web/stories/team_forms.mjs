@@ -5,7 +5,7 @@ const { keys, path } = told;
 
 await story(
   async ({ page }) => {
-    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    const dock = page.getByRole('region', { name: 'Agent requests' });
     const chat = () => page.getByRole('button', { name: 'Chat', exact: true }).click();
     const panels = async () => {
       await page.getByRole('button', { name: 'More' }).click();
@@ -26,7 +26,7 @@ await story(
     await page.getByRole('article', { name: path }).getByText('Dive at first light.').waitFor();
     await everyForm(page, 'team-file', { phone: panels });
     await page.getByRole('button', { name: 'Changes' }).click();
-    const row = page.getByRole('list', { name: 'Record of changes' }).getByRole('listitem').filter({ hasText: path });
+    const row = page.getByRole('list', { name: 'Change history' }).getByRole('listitem').filter({ hasText: path });
     await row.getByRole('button', { name: 'Undo' }).click();
     await row.locator('.line.new').waitFor();
     await everyForm(page, 'changes', { phone: panels });

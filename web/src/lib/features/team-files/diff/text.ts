@@ -1,10 +1,12 @@
+import { plural } from '$lib/format';
+
 export const diffText = {
-  label: (path: string) => `Difference in ${path}`,
+  label: (path: string) => `Changes to ${path}`,
   added: 'added: ',
   removed: 'removed: ',
   counts: (added: number, removed: number) => `${added} added, ${removed} removed`,
-  cut: 'Only the beginning is shown: the whole file is affected.',
-  next: (count: number, left: number) => (count === left ? `Show the last ${count} lines` : `Show the next ${count} of ${left} lines`),
+  cut: 'Only the beginning is shown. The change affects the whole file.',
+  next: (count: number, left: number) => (count === left ? `Show the last ${plural(count, 'line', 'lines')}` : `Show the next ${count} of ${left} lines`),
   readOn: 'Show the whole change before you approve it.',
-  none: 'The text stays as it is.',
+  none: 'The text is unchanged.',
 } as const;
