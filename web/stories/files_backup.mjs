@@ -36,10 +36,10 @@ await story(async ({ page, context }) => {
     panel(page).getByRole('button', { name: 'Export everything' }).click(),
   ]);
   const saved = await buffer(await file.createReadStream());
-  await panel(page).getByRole('button', { name: 'Delete everything here' }).click();
+  await panel(page).getByRole('button', { name: 'Delete all data' }).click();
   await accessible(page, 'delete everything');
   await panel(page).getByRole('button', { name: 'Delete everything', exact: true }).click();
-  await panel(page).getByText('Nothing here yet.').waitFor();
+  await panel(page).getByText('No documents yet.').waitFor();
   for (const [name, rows] of Object.entries(await kept(page))) assert.deepEqual(rows, [], name);
 
   // A damaged file changes nothing; the good one brings everything back.
@@ -52,6 +52,6 @@ await story(async ({ page, context }) => {
   for (const name of ['projects', 'documents', 'versions', 'disclosures', 'talks']) assert.deepEqual(after[name], before[name], name);
   await panel(page).getByRole('button', { name: 'reef.md' }).first().click();
   await panel(page).getByText('And it grows.').waitFor();
-  await page.getByRole('tab', { name: 'Disclosed' }).click();
+  await page.getByRole('tab', { name: 'Shared' }).click();
   await panel(page).locator('summary', { hasText: 'reef.md' }).first().waitFor();
 });

@@ -53,7 +53,7 @@ await story(async ({ page, context }) => {
       await panel(page).getByRole('button', { name: 'Versions' }).click();
       await look('versions');
       await panel(page).getByRole('button', { name: 'Close On money.md' }).click();
-      await show(width, 'Disclosed');
+      await show(width, 'Shared');
       await panel(page).locator('summary').first().click();
       await look('disclosed');
     }

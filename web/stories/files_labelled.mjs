@@ -11,13 +11,13 @@ await story(async ({ page, context }) => {
   await openDocuments(page);
   await importBackup(page, backupOf(Object.entries(notes).map(([title, text]) => ({ id: `doc-${title}`, title, text }))));
   const box = panel(page).getByRole('searchbox');
-  const hits = panel(page).getByRole('list', { name: 'Passages found' }).getByRole('listitem');
+  const hits = panel(page).getByRole('list', { name: 'Search results' }).getByRole('listitem');
   const searches = () => page.evaluate(() => performance.getEntriesByName('search by meaning').length);
   await box.fill('anything at all');
   await panel(page).getByRole('button', { name: 'Meaning', exact: true }).click();
   // Everything is read once eight come back and nothing is left to read.
   await eventually(async () => assert.equal(await hits.count(), 8), 60);
-  await panel(page).getByText('Reading for meaning').waitFor({ state: 'detached', timeout: 60_000 });
+  await panel(page).getByText('Indexing for search by meaning').waitFor({ state: 'detached', timeout: 60_000 });
   const tops = {};
   for (const query of queries) {
     const before = await searches();

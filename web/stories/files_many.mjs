@@ -15,7 +15,7 @@ await story(async ({ page, context }) => {
   // Reading so many takes a quarter of an hour: their vectors are put where reading them would have put them.
   await eventually(() => page.evaluate(furnish, [BOOKS, PASSAGES]));
   const box = panel(page).getByRole('searchbox');
-  const first = panel(page).getByRole('list', { name: 'Passages found' }).getByRole('listitem').first();
+  const first = panel(page).getByRole('list', { name: 'Search results' }).getByRole('listitem').first();
   await box.fill('creatures that shine');
   await panel(page).getByText('best first').waitFor({ timeout: 60_000 }); // the words of all are indexed
   await panel(page).getByRole('button', { name: 'Meaning', exact: true }).click();

@@ -13,11 +13,11 @@ await story(async ({ page, context }) => {
   await panel(page).getByRole('button', { name: 'The harbour.txt' }).first().waitFor();
   const box = panel(page).getByRole('searchbox');
   await box.fill('railway');
-  const hits = panel(page).getByRole('list', { name: 'Passages found' }).getByRole('listitem');
+  const hits = panel(page).getByRole('list', { name: 'Search results' }).getByRole('listitem');
   await hits.filter({ hasText: 'railway' }).waitFor(); // by words, whether or not the model is there
   await box.fill('luminous animals living at great depths');
   await panel(page).getByRole('button', { name: 'Words', exact: true }).click();
-  await panel(page).getByText('Nothing found.').waitFor();
+  await panel(page).getByText('No results').waitFor();
   await panel(page).getByRole('button', { name: 'Meaning', exact: true }).click();
   await eventually(async () => assert.match(await hits.first().innerText(), /glow by a chemical/), 60);
   await panel(page).getByText('Loading search by meaning').waitFor({ state: 'detached' });

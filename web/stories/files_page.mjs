@@ -20,13 +20,13 @@ await story(
     assert.deepEqual(fetched, []);
     await address.waitFor();
     await panel(page).getByRole('button', { name: 'Continue' }).click();
-    await panel(page).getByRole('button', { name: 'Fetch it' }).click();
+    await panel(page).getByRole('button', { name: 'Fetch page' }).click();
     await panel(page).getByRole('alert').waitFor();
     await address.fill('http://site.example/reef');
     await page.keyboard.press('Enter');
-    await panel(page).getByText('Shall the server fetch this page from site.example?').waitFor();
+    await panel(page).getByText('Fetch site.example through this server?').waitFor();
     await accessible(page, 'a page, asked about');
-    await panel(page).getByRole('button', { name: 'Fetch it' }).click();
+    await panel(page).getByRole('button', { name: 'Fetch page' }).click();
     await panel(page).getByText('nobody has counted them').waitFor();
     await panel(page).getByText('Source, read only').waitFor();
     assert.deepEqual(fetched, [{ url: 'http://127.0.0.1/secret' }, { url: 'http://site.example/reef' }]);

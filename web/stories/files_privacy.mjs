@@ -37,10 +37,10 @@ try {
       await panel(page).getByRole('searchbox').fill('');
       // The agent lists, reads a part, greps, searches by meaning, and proposes a change that is half taken.
       await ask(page, 'Work through my documents', { agent: 'Tutor' });
-      const card = page.getByRole('region', { name: 'Requests of the agent' });
-      await card.getByText('A change to light.md').waitFor({ timeout: 40_000 });
+      const card = page.getByRole('region', { name: 'Agent requests' });
+      await card.getByText('Change to light.md').waitFor({ timeout: 40_000 });
       await card.getByRole('button', { name: 'Edit', exact: true }).first().click();
-      await card.getByRole('textbox', { name: 'Text of part 1' }).fill('MARKER-GIVEN-EDIT Many creatures glow.\n');
+      await card.getByRole('textbox', { name: 'Text of change 1' }).fill('MARKER-GIVEN-EDIT Many creatures glow.\n');
       await card.getByRole('button', { name: /^Done/ }).click();
       await says(page, 'I have worked through them.');
       await rest(page);
@@ -50,7 +50,7 @@ try {
       await panel(page).getByText('Saved').waitFor();
 
       const { disclosures } = await kept(page);
-      await page.getByRole('tab', { name: 'Disclosed' }).click();
+      await page.getByRole('tab', { name: 'Shared' }).click();
       await panel(page).getByText(`${disclosures.length} passages`).waitFor();
       const shown = await panel(page).locator('li pre').allTextContents();
       check(disclosures, shown);

@@ -83,7 +83,7 @@ async function join(db: Database, row: DocumentRow, theirs: VersionRow[]): Promi
 }
 
 function checked(whole: Fields): Record<TableName, Fields[]> {
-  if (whole['version'] !== 1) throw new DocumentError('this backup was made by a newer version of the app');
+  if (whole['version'] !== 1) throw new DocumentError('This backup was made by a newer version of the app.');
   const found = Object.fromEntries(TABLES.map((name) => [name, rowsOf(whole[name], name)])) as Record<TableName, Fields[]>;
   const projects = new Set(found.projects.map((row) => row['id']));
   const texts = new Map<string, Set<string>>();
@@ -106,7 +106,7 @@ function parsed(file: string): Fields {
   } catch {
     whole = null;
   }
-  if (!isFields(whole) || whole['format'] !== FORMAT) throw new DocumentError('this is not a backup of a workspace');
+  if (!isFields(whole) || whole['format'] !== FORMAT) throw new DocumentError('This is not a Bathysphere backup.');
   return whole;
 }
 
@@ -118,4 +118,4 @@ function rowsOf(value: unknown, name: TableName): Fields[] {
   return value as Fields[];
 }
 
-const damaged = () => new DocumentError('the backup is damaged: nothing was taken from it');
+const damaged = () => new DocumentError('The backup is damaged. Nothing was imported.');

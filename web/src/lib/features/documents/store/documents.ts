@@ -63,7 +63,7 @@ export class Documents {
 
   async addProject(name: string): Promise<Project> {
     const clean = cleanTitle(name);
-    if (clean === null) throw new DocumentError('a project needs a name');
+    if (clean === null) throw new DocumentError('A project needs a name.');
     const project = { id: newKey('project'), name: clean, createdAt: this.now() };
     await this.db.projects.add(project);
     return project;
@@ -121,11 +121,10 @@ export class Documents {
   /** The title that a new document of an agent would have; it never takes another's place. */
   async place(projectId: string, title: string, type: string): Promise<string> {
     const clean = cleanTitle(title);
-    if (clean === null) throw new DocumentError('a document needs a title of at most 300 characters');
+    if (clean === null) throw new DocumentError('A document needs a title of at most 300 characters.');
     const name = withSuffix(clean, type);
     if ((await this.#taken(projectId)).has(name.toLowerCase())) {
-      throw new DocumentError(`Document already exists: '${name}'. Choose another title, or read and
-      patch it`);
+      throw new DocumentError(`Document already exists: '${name}'. Choose another title, or read and patch it.`);
     }
     return name;
   }
@@ -134,7 +133,7 @@ export class Documents {
   async create(made: NewDocument): Promise<Document> {
     const text = checked(made.text);
     return this.db.transaction('rw', this.db.projects, this.db.documents, this.db.versions, async () => {
-      if (!(await this.db.projects.get(made.projectId))) throw new DocumentError('the project is not there');
+      if (!(await this.db.projects.get(made.projectId))) throw new DocumentError('This project no longer exists.');
       const title = freeTitle(cleanTitle(made.title) ?? 'Untitled', await this.#taken(made.projectId));
       const at = this.now();
       const row: DocumentRow = {
@@ -161,16 +160,20 @@ export class Documents {
   async replace(id: string, change: Change): Promise<Document> {
     const text = checked(change.text);
     return this.db.transaction('rw', this.db.documents, this.db.versions, async () => {
-      const row = await this.#row(id); if (row.version !== change.base) throw new
-      DocumentChanged(`Document changed since it was read: '${row.title}'`); const version =
-      versionOf(text); if (version === row.version) return { ...row, text }; const by = change.by ??
-      'person'; const at = this.now(); const last = await this.db.versions.get([id, row.number]);
-      const isTyping = by === 'person' && last?.by === 'person' && !last.isKept && at - last.at <
-      TYPING_MS; const number = isTyping ? row.number : row.number + 1; const next = { ...row,
-      version, number, characters: new Positions(text).total, changedAt: at }; await
-      this.db.documents.put(next); const written = versionRow(next, text, { at: isTyping ? last.at :
-      at, by, why: change.why ?? '' }); await this.db.versions.put(written); return { ...next, text
-      };
+      const row = await this.#row(id);
+      if (row.version !== change.base) throw new DocumentChanged(`Document changed since it was read: '${row.title}'`);
+      const version = versionOf(text);
+      if (version === row.version) return { ...row, text };
+      const by = change.by ?? 'person';
+      const at = this.now();
+      const last = await this.db.versions.get([id, row.number]);
+      const isTyping = by === 'person' && last?.by === 'person' && !last.isKept && at - last.at < TYPING_MS;
+      const number = isTyping ? row.number : row.number + 1;
+      const next = { ...row, version, number, characters: new Positions(text).total, changedAt: at };
+      await this.db.documents.put(next);
+      const written = versionRow(next, text, { at: isTyping ? last.at : at, by, why: change.why ?? '' });
+      await this.db.versions.put(written);
+      return { ...next, text };
     });
   }
 
@@ -194,8 +197,9 @@ export class Documents {
   }
 
   async #row(id: string): Promise<DocumentRow> {
-    const row = await this.db.documents.get(id); if (!row) throw new DocumentError(`Document not
-    found: '${id}'. List the documents to see which exist`); return row;
+    const row = await this.db.documents.get(id);
+    if (!row) throw new DocumentError(`Document not found: '${id}'. List the documents to see which exist.`);
+    return row;
   }
 
   async #taken(projectId: string): Promise<Set<string>> {
@@ -205,7 +209,7 @@ export class Documents {
 }
 
 function checked(text: string): string {
-  if (text.length > MAX_CHARACTERS) throw new DocumentError('this is longer than 5 million characters');
+  if (text.length > MAX_CHARACTERS) throw new DocumentError('This text is longer than 5 million characters.');
   return wellFormed(text);
 }
 

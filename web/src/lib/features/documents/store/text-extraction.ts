@@ -15,11 +15,11 @@ export interface Extracted {
 }
 
 export async function extract(file: File): Promise<Extracted> {
-  if (file.size > MAX_BYTES) throw new DocumentError(`${file.name} is larger than 50 MB`);
+  if (file.size > MAX_BYTES) throw new DocumentError(`${file.name} is larger than 50 MB.`);
   if (/\.pdf$/i.test(file.name) || file.type === 'application/pdf') return source(file, await pdfText(file), '.txt');
   if (/\.docx$/i.test(file.name)) return source(file, await docxText(file), '.txt');
   if (!PLAIN.test(file.name) && !file.type.startsWith('text/')) {
-    throw new DocumentError(`${file.name} cannot be read here: bring text, Markdown, PDF or DOCX`);
+    throw new DocumentError(`${file.name} can’t be read here. Use text, Markdown, PDF or DOCX.`);
   }
   const text = plain(await file.arrayBuffer(), file.name);
   return { title: file.name, text, isSource: false };
@@ -30,15 +30,15 @@ function plain(bytes: ArrayBuffer, name: string): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     const text = new TextDecoder('windows-1252').decode(bytes);
-    if (text.includes('\0')) throw new DocumentError(`${name} is not a text`);
+    if (text.includes('\0')) throw new DocumentError(`${name} is not a text file.`);
     return text;
   }
 }
 
 function source(file: File, text: string, suffix: string): Extracted {
   const words = text.replaceAll('\0', '').trim();
-  if (words === '') throw new DocumentError(`${file.name} has no text in it; a scanned page is a picture`);
-  if (words.length > MAX_CHARACTERS) throw new DocumentError(`${file.name} has more than 5 million characters`);
+  if (words === '') throw new DocumentError(`${file.name} contains no text. Scanned pages are images.`);
+  if (words.length > MAX_CHARACTERS) throw new DocumentError(`${file.name} has more than 5 million characters.`);
   return { title: file.name.replace(/\.[^.]+$/, '') + suffix, text: words, isSource: true };
 }
 
@@ -67,10 +67,10 @@ async function pdfText(file: File): Promise<string> {
 async function docxText(file: File): Promise<string> {
   const bytes = await file.arrayBuffer();
   const size = unpackedSize(bytes);
-  if (size === null) throw new DocumentError(`${file.name} could not be read as DOCX`);
-  if (size > MAX_UNPACKED) throw new DocumentError(`${file.name} unpacks to more than 100 MB`);
+  if (size === null) throw new DocumentError(`${file.name} could not be read as DOCX.`);
+  if (size > MAX_UNPACKED) throw new DocumentError(`${file.name} unpacks to more than 100 MB.`);
   const text = await readDocx(bytes);
-  if (text === null) throw new DocumentError(`${file.name} could not be read as DOCX`);
+  if (text === null) throw new DocumentError(`${file.name} could not be read as DOCX.`);
   return text;
 }
 
