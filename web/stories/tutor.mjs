@@ -28,7 +28,7 @@ await story(async ({ page }) => {
   await everyForm(page, 'tutor-talk', { panel: 'Map' });
 
   // The move of the turn is a chip over the tutor's words.
-  const chip = page.getByRole('button', { name: 'Asks what it rests on' });
+  const chip = page.getByRole('button', { name: 'Asks for the premise behind it' });
   await chip.click();
   await page.getByText('Nothing supports the claim. Chosen by the tutor.').waitFor();
 
@@ -36,27 +36,27 @@ await story(async ({ page }) => {
   await line('Money is trust.').focus();
   await page.keyboard.press('Enter');
   const claim = panel.getByRole('group', { name: 'Claim' });
-  await claim.getByRole('button', { name: 'Where it was said' }).click();
+  await claim.getByRole('button', { name: 'Go to message' }).click();
   await eventually(async () => assert.equal(await focused(page), 'I hold that money is trust.'));
   await claim.getByRole('button', { name: 'Accept' }).click();
   await line('Money is trust.').getByText('you, accepted').waitFor();
 
   // One is refused, with a reason; a reload forgets nothing; the tutor is told.
   await line('Paper has no use of its own.').click();
-  await panel.getByRole('group', { name: 'Premise' }).getByRole('button', { name: 'Refuse' }).click();
+  await panel.getByRole('group', { name: 'Premise' }).getByRole('button', { name: 'Reject' }).click();
   await panel.getByRole('textbox').fill('Paper burns well.');
-  await panel.getByRole('button', { name: 'Refuse it' }).click();
+  await panel.getByRole('button', { name: 'Reject', exact: true }).click();
   await line('Paper has no use of its own.').waitFor({ state: 'detached' });
-  await panel.getByText('2 decisions go with your next message.').waitFor();
+  await panel.getByText('2 decisions will be sent with your next message.').waitFor();
   await page.reload();
-  await panel.getByText('2 decisions go with your next message.').waitFor();
+  await panel.getByText('2 decisions will be sent with your next message.').waitFor();
   await accessible(page, 'decisions');
   await panel.getByRole('button', { name: 'Tell the tutor now' }).click();
   await says(page, 'You are right: paper burns well.');
   await rest(page);
-  await panel.getByText('decisions go with your next message').waitFor({ state: 'detached' });
+  await panel.getByText('decisions will be sent with your next message').waitFor({ state: 'detached' });
   assert.equal(await tree.getByRole('treeitem').count(), 3);
-  await panel.getByText('Refused (1)').waitFor();
+  await panel.getByText('Rejected (1)').waitFor();
 
   // Evidence opens the document at its span.
   await line('Money outlived its gold.').click();
@@ -67,13 +67,13 @@ await story(async ({ page }) => {
   // Voices of a seminar speak for themselves; what they add is asked about.
   await page.getByRole('tab', { name: 'Map' }).click();
   await ask(page, 'Hold a seminar on it.');
-  const dock = page.getByRole('region', { name: 'Requests of the agent' });
-  await dock.getByText('Which of these do you stand by?').waitFor();
+  const dock = page.getByRole('region', { name: 'Agent requests' });
+  await dock.getByText('Which of these do you agree with?').waitFor();
   await page.getByRole('article', { name: 'Advocate' }).getByText('Each of us takes a note').waitFor();
   await page.getByRole('article', { name: 'Sceptic' }).getByText('A state that takes its notes').waitFor();
   await everyForm(page, 'tutor-seminar', { panel: 'Map' });
   await dock.getByRole('group', { name: 'A note is taken' }).getByLabel('Accept').check();
-  await dock.getByRole('group', { name: 'Taxes make money' }).getByLabel('Refuse').check();
+  await dock.getByRole('group', { name: 'Taxes make money' }).getByLabel('Reject').check();
   await dock.getByRole('textbox').fill('Taxes are a kind of trust.');
   await dock.getByRole('button', { name: 'Send' }).click();
   await says(page, 'Both have spoken. Where does that leave you?');
@@ -81,8 +81,8 @@ await story(async ({ page }) => {
   await line('A note is taken').getByText('Advocate, accepted').waitFor();
   assert.equal(await line('Taxes make money').count(), 0);
 
-  await panel.getByRole('button', { name: 'Larger' }).click();
-  await page.getByRole('dialog', { name: 'The argument map' }).waitFor();
+  await panel.getByRole('button', { name: 'Expand' }).click();
+  await page.getByRole('dialog', { name: 'Argument map' }).waitFor();
   await accessible(page, 'the large map');
   await shoot(page, 'tutor-large-desktop-light');
   await page.keyboard.press('Escape');

@@ -78,7 +78,7 @@ NOT_THERE = (
 )
 OTHER_FILE = "The device answered with another document. Nothing was put on the map."
 DEVICE = "The person's device says: {error}"
-STAND_BY = "Which of these do you stand by?"
+STAND_BY = "Which of these do you agree with?"
 
 READ_TOOL = "read_user_file"
 """The client tool for verifying a quote, which every client with files implements."""

@@ -129,7 +129,7 @@ async def test_the_person_decides_in_a_form_that_every_client_shows():
         "type": "clarification_request",
         "tool": "review_nodes",
         "tool_call_id": "r",
-        "question": "Which of these do you stand by?",
+        "question": "Which of these do you agree with?",
         "options": [
             {"id": f"accept:{CLAIM}", "label": "Yes: Money is trust."},
             {"id": f"refuse:{CLAIM}", "label": "No: Money is trust."},

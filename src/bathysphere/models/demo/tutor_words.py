@@ -38,7 +38,7 @@ EVIDENCE = "One of your documents contains these words."
 ASK = "A tutor asks more than it tells, one question per turn."
 QUESTION = "What does your claim rest on?"
 PREMISE = "Your answer is added to the map too, under the claim."
-REVIEW = "Now I ask which of these you stand by. Nobody but you can accept them."
+REVIEW = "Now I ask which of these you agree with. Nobody but you can accept them."
 WRITE = """A tutor may propose a document. You see all of it first, and accept, edit or reject \
 it. Here is one."""
 PATCH = """And it may propose a change, which you see in parts. Try to accept one part and \
@@ -69,8 +69,8 @@ That ends nothing. An agent is told, and continues from there; so do I.
 
 """
 THE_END = "That was the tour of the tutor. You saw:\n"
-WHAT_NOW = """Now look at the map, where you decide what you stand by. The record shows what left \
-this device.
+WHAT_NOW = """Now look at the map, where you decide what you agree with. The record shows what \
+left this device.
 
 To talk to a real model, set `BATHYSPHERE_MODEL_MAIN`, for example to \
 `anthropic:claude-sonnet-4-6` or `ollama:qwen3`, and start again."""
