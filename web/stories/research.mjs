@@ -10,36 +10,36 @@ const FORMATS = { Markdown: 'md', HTML: 'html', Word: 'docx', PDF: 'pdf' };
 await story(async ({ page, context }) => {
   await open(page);
   await ask(page, 'How deep did the bathysphere go?', { agent: 'Researcher' });
-  const dock = page.getByRole('region', { name: 'Requests of the agent' });
+  const dock = page.getByRole('region', { name: 'Agent requests' });
   await dock.getByText('Start with this plan?').waitFor(COLD);
-  await dock.getByText('The audit has nothing against it.').waitFor();
+  await dock.getByText('Passed the policy check').waitFor();
   await everyForm(page, 'research-plan');
 
   // Refused with a reason: the next plan has it.
-  await dock.getByRole('button', { name: 'Reject it' }).click();
+  await dock.getByRole('button', { name: 'Reject' }).click();
   await dock.getByRole('textbox').fill('Also say who made it.');
-  await dock.getByRole('button', { name: 'Reject it' }).click();
+  await dock.getByRole('button', { name: 'Reject' }).click();
   await dock.getByText('who designed the bathysphere').waitFor();
 
   // An edit that the policy forbids comes back with the rule, and cannot be approved.
-  await dock.getByRole('button', { name: 'Change it' }).click();
+  await dock.getByRole('button', { name: 'Edit plan' }).click();
   await dock.getByRole('textbox', { name: 'step 1' }).fill('the home address of William Beebe');
   await dock.getByRole('button', { name: 'Use this plan' }).click();
   await dock.getByText('The plan looks for private facts about a person.').waitFor();
   await dock.getByText('rule content.private-person, step 1').first().waitFor();
   await dock.getByText('Ask for what the person did in public.').waitFor();
-  assert.equal(await dock.getByRole('button', { name: 'Carry it out' }).count(), 0);
+  assert.equal(await dock.getByRole('button', { name: 'Run plan' }).count(), 0);
   await accessible(page, 'audit');
   await shoot(page, 'research-audit-desktop-light');
 
   // A good edit runs at once: each step has its bar.
-  await dock.getByRole('button', { name: 'Change it' }).click();
+  await dock.getByRole('button', { name: 'Edit plan' }).click();
   await dock.getByRole('textbox', { name: 'step 1' }).fill('slowly: bathysphere record depth 1934');
   await dock.getByRole('button', { name: 'Use this plan' }).click();
-  const run = page.getByRole('region', { name: 'How the research goes' });
+  const run = page.getByRole('region', { name: 'Research progress' });
   const steps = run.getByRole('listitem').filter({ has: page.locator('progress') });
-  await steps.first().getByText('at work').waitFor();
-  await steps.nth(1).getByText('waits').waitFor();
+  await steps.first().getByText('working').waitFor();
+  await steps.nth(1).getByText('waiting').waitFor();
   await shoot(page, 'research-progress-desktop-light');
 
   // What the model wants beyond the plan comes as a difference, with only the new step marked.
@@ -50,7 +50,7 @@ await story(async ({ page, context }) => {
   assert.equal(await run.getByText('done', { exact: true }).count(), 2);
   await accessible(page, 'difference');
   await shoot(page, 'research-difference-desktop-light');
-  await dock.getByRole('button', { name: 'Carry it out' }).click();
+  await dock.getByRole('button', { name: 'Run plan' }).click();
 
   // The report: what stands, what does not, and where sources disagree.
   const report = page.locator('.report');
@@ -76,19 +76,19 @@ await story(async ({ page, context }) => {
   // Every format is a file; the proof is checked by a page that needs nobody.
   for (const [label, ending] of Object.entries(FORMATS)) await save(page, label, `report.${ending}`);
   await save(page, 'Proof (.zip)', 'report.zip');
-  const [verifier] = await Promise.all([context.waitForEvent('page'), page.getByRole('link', { name: 'Check a proof' }).click()]);
+  const [verifier] = await Promise.all([context.waitForEvent('page'), page.getByRole('link', { name: 'Verify a report' }).click()]);
   await verifier.waitForLoadState();
   assert.equal(verifier.url(), `${url}/verify`);
   await context.setOffline(true);
   await verifier.locator('#file').setInputFiles(join(folder, 'report.zip'));
-  await verifier.getByText('Everything that was checked holds.').waitFor();
+  await verifier.getByText('All checks passed.').waitFor();
   await verifier.getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
   await accessible(verifier, 'a proof that holds');
   await shoot(verifier, 'verify-desktop-light');
   const tampered = tamper(readFileSync(join(folder, 'report.zip')));
   writeFileSync(join(folder, 'tampered.zip'), tampered);
   await verifier.locator('#file').setInputFiles(join(folder, 'tampered.zip'));
-  await verifier.getByText('This proof does not hold.').waitFor();
+  await verifier.getByText('This proof is not valid.').waitFor();
   const failed = await verifier.locator('li.failed').allInnerTexts();
   await accessible(verifier, 'a proof that does not hold');
   await context.setOffline(false);
@@ -98,7 +98,7 @@ await story(async ({ page, context }) => {
 async function save(page, label, name) {
   const [file] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('region', { name: 'Take it with you' }).getByRole('button', { name: label, exact: true }).click(),
+    page.getByRole('region', { name: 'Export' }).getByRole('button', { name: label, exact: true }).click(),
   ]);
   assert.equal(file.suggestedFilename(), name);
   await file.saveAs(join(folder, name));

@@ -4,13 +4,13 @@ import { accessible, ask, assert, COLD, open, rest, story } from './kit.mjs';
 await story(async ({ page }) => {
   await open(page);
   await ask(page, 'How deep did the bathysphere go?', { agent: 'Researcher' });
-  await page.getByText('The research ended before there was a report.').waitFor(COLD);
+  await page.getByText('The research ended without a report.').waitFor(COLD);
   await rest(page);
   await accessible(page, 'failed research');
-  await page.getByRole('button', { name: 'Ask again' }).click();
+  await page.getByRole('button', { name: 'Try again' }).click();
   assert.equal(await page.locator('#composer').inputValue(), 'How deep did the bathysphere go?');
   await page.keyboard.press('Enter');
-  const dock = page.getByRole('region', { name: 'Requests of the agent' });
+  const dock = page.getByRole('region', { name: 'Agent requests' });
   await dock.getByText('Start with this plan?').waitFor();
-  assert.equal(await page.getByText('The research ended before there was a report.').count(), 0);
+  assert.equal(await page.getByText('The research ended without a report.').count(), 0);
 }, { patience: 40_000 });

@@ -108,7 +108,7 @@ def test_a_person_sees_it_in_chromium(page, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=True)
     answer = json.loads(done.stdout)
     good, bad = answer["seen"]
-    assert good["verdict"] == "Everything that was checked holds."
+    assert good["verdict"] == "All checks passed."
     assert good["states"] == ["passed"] * len(MEANING)
     assert SIGNER.public_key in good["about"]
     assert "- It holds <30> million litres, | they say." in good["text"]
@@ -116,7 +116,7 @@ def test_a_person_sees_it_in_chromium(page, tmp_path):
     assert good["marked"] == ["The Aurora dam was finished in 1974"]
     # What sources say is shown as text: none of it became an element.
     assert set(good["elements"]) <= {"BLOCKQUOTE", "BUTTON", "DIV", "H3", "MARK", "P", "SPAN"}
-    assert bad["verdict"] == "This proof does not hold."
+    assert bad["verdict"] == "This proof is not valid."
     assert "failed" in bad["states"]
     assert not bad["report"]
     # Nothing but the page itself was asked for, and nothing broke its policy.

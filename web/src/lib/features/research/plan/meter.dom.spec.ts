@@ -32,9 +32,9 @@ async function labels(counts: readonly number[], sats: number): Promise<(string 
 }
 
 it('counts one of a thing in the singular', async () => {
-  expect(await labels([1, 1, 1], 1)).toEqual(['model call', 'tool call', 'token', 'working time', 'sat in all']);
+  expect(await labels([1, 1, 1], 1)).toEqual(['model call', 'tool call', 'token', 'working time', 'sat in total']);
 });
 
 it('counts none and several in the plural', async () => {
-  expect(await labels([2, 0, 900], 50)).toEqual(['model calls', 'tool calls', 'tokens', 'working time', 'sats in all']);
+  expect(await labels([2, 0, 900], 50)).toEqual(['model calls', 'tool calls', 'tokens', 'working time', 'sats in total']);
 });

@@ -6,7 +6,7 @@ export const meterText = {
   toolCalls: counted('tool call', 'tool calls'),
   tokens: counted('token', 'tokens'),
   time: 'working time',
-  sats: counted('sat in all', 'sats in all'),
+  sats: counted('sat in total', 'sats in total'),
   seconds: (n: number) => (n < 60 ? `${n.toFixed(1)} s` : `${Math.floor(n / 60)} min ${Math.round(n % 60)} s`),
-  stopped: (limit: string) => `The run ended at its limit of ${limit.replace(/_/g, ' ')}.`,
+  stopped: (limit: string) => `The run stopped at its limit for ${limit.replace(/_/g, ' ')}.`,
 } as const;
