@@ -4,26 +4,26 @@ import { accessible, ask, assert, eventually, open, rest, says, story } from './
 await story(async ({ page }) => {
   await open(page);
   await ask(page, 'Send out two helpers to tidy the files');
-  const dock = page.getByRole('region', { name: 'Requests of the agent' });
-  await dock.getByText('3 requests wait for you').waitFor();
+  const dock = page.getByRole('region', { name: 'Agent requests' });
+  await dock.getByText('3 requests need your input').waitFor();
   await eventually(async () => assert.equal(await dock.getByText('subagent', { exact: true }).count(), 3));
   await accessible(page, 'three requests');
   const request = (words) => dock.locator('.request', { hasText: words });
   // The last first: refused, with a reason.
   await request('Delete file').getByRole('button').first().click();
-  assert.match(await request('Delete file').innerText(), /Sent out to:/);
+  assert.match(await request('Delete file').innerText(), /Task:/);
   await dock.getByRole('button', { name: 'Reject' }).click();
   await dock.getByRole('textbox').fill('Keep it, I need it.');
   await dock.getByRole('button', { name: 'Reject' }).click();
-  await dock.getByText('2 requests wait for you').waitFor();
+  await dock.getByText('2 requests need your input').waitFor();
   // What was answered stays answered over a reload.
   await page.reload();
-  await dock.getByText('2 requests wait for you').waitFor();
+  await dock.getByText('2 requests need your input').waitFor();
   // Then the second edit, changed before it is allowed.
   await request('/b.md').getByRole('button').first().click();
-  await dock.getByRole('button', { name: 'Edit first' }).click();
+  await dock.getByRole('button', { name: 'Edit', exact: true }).click();
   await dock.getByRole('textbox', { name: 'new_string' }).fill('blue whale');
-  await dock.getByRole('button', { name: 'Approve as edited' }).click();
+  await dock.getByRole('button', { name: 'Approve with edits' }).click();
   await eventually(async () => assert.equal(await dock.locator('.request').count(), 1));
   await dock.getByRole('button', { name: 'Approve' }).click();
   await says(page, 'The helpers are back');

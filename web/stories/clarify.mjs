@@ -4,7 +4,7 @@ import { accessible, ask, assert, open, rest, says, story } from './kit.mjs';
 await story(async ({ page }) => {
   await open(page);
   await ask(page, 'Write about the bank');
-  const dock = page.getByRole('region', { name: 'Requests of the agent' });
+  const dock = page.getByRole('region', { name: 'Agent requests' });
   await dock.getByText('Which bank do you mean?').waitFor();
   await accessible(page, 'clarification');
   assert.ok(await dock.getByRole('button', { name: 'Send' }).isDisabled());

@@ -48,8 +48,8 @@ await story(async ({ page }) => {
   await page.keyboard.press('Control+b');
   assert.equal(await page.getByRole('navigation', { name: 'Conversations' }).count(), 0);
   await page.keyboard.press('Control+b');
-  await page.getByRole('button', { name: 'Which model answers' }).click();
-  await page.getByText('Your words stay on the machine of this server.').waitFor();
+  await page.getByRole('button', { name: /^Model: / }).click();
+  await page.getByText('Your messages stay on the machine this server runs on.').waitFor();
   await accessible(page, 'model card');
   await page.keyboard.press('Escape');
   await page.keyboard.press('Control+Shift+o');
@@ -66,6 +66,6 @@ await story(async ({ page }) => {
   await renamed.hover();
   await renamed.getByRole('button').click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByRole('button', { name: 'Delete for good' }).click();
+  await page.getByRole('button', { name: 'Delete permanently' }).click();
   await renamed.waitFor({ state: 'detached' });
 });

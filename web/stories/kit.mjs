@@ -83,7 +83,7 @@ export async function open(page, path = '/') {
 
 export async function ask(page, words, { agent } = {}) {
   if (agent) {
-    await page.getByRole('button', { name: 'Who answers' }).click();
+    await page.getByRole('button', { name: /^Agent: / }).click();
     await page.getByRole('button', { name: agent, exact: false }).last().click();
   }
   await page.locator('#composer').fill(words);
@@ -131,7 +131,7 @@ export async function eventually(look, seconds = 15) {
   }
 }
 
-/** Change the colours as the system would, and wait until they are drawn. */
+/** Switch the colour scheme as an operating system does, and wait until they are drawn. */
 export async function colours(page, theme) {
   await page.emulateMedia({ colorScheme: theme });
   await page.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, theme);

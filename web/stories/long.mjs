@@ -9,12 +9,12 @@ await story(async ({ page, browser }) => {
   // In the middle of it the person scrolls up; the page follows them, not the text.
   await page.locator('main .area').hover();
   await page.mouse.wheel(0, -4000);
-  await page.getByRole('button', { name: 'To the newest message' }).waitFor();
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor();
   const before = await page.locator('main .area').evaluate((area) => area.scrollTop);
   await says(page, 'Part 60');
   const after = await page.locator('main .area').evaluate((area) => area.scrollTop);
   assert.ok(Math.abs(after - before) < 5, `the text pulled the page: ${before} → ${after}`);
-  await page.getByRole('button', { name: 'To the newest message' }).click();
+  await page.getByRole('button', { name: 'Jump to latest' }).click();
   await eventually(async () => assert.equal(await page.getByRole('heading', { name: 'Part 279' }).count(), 1), 60);
   await rest(page);
   const length = await page.locator('.answer').last().evaluate((answer) => answer.textContent.length);

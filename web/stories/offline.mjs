@@ -36,7 +36,7 @@ await story(
     await openLog(page);
     assert.match(await editor(page).innerText(), /At noon\.\s+Deeper\./);
     await ask(page, 'Is anybody there?');
-    await page.getByRole('alert').getByText('cannot be reached').waitFor();
+    await page.getByRole('alert').getByText('can’t be reached').waitFor();
     await context.setOffline(false);
     await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click();
     await says(page, 'Here I am.');

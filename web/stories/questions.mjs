@@ -13,7 +13,7 @@ await story(
   async ({ page }) => {
     await open(page);
     const composer = page.locator('#composer');
-    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    const dock = page.getByRole('region', { name: 'Agent requests' });
     await ask(page, 'Tell me about the city');
     await dock.getByText('Which city do you mean?').waitFor();
     // The cursor is in the card; the composer is the same answer.
@@ -35,17 +35,17 @@ await story(
     await page.locator('.asked .bubble').getByText('Ghent, in Belgium').waitFor();
     // Two approvals: a message beside them has to be meant.
     await ask(page, 'Write two files');
-    await dock.getByText('2 requests wait for you').waitFor();
-    assert.equal(await composer.getAttribute('placeholder'), 'Answer above, or write to set these aside');
+    await dock.getByText('2 requests need your input').waitFor();
+    assert.equal(await composer.getAttribute('placeholder'), 'Answer above, or send a message to set these aside');
     await composer.fill('Forget it');
     await composer.press('Enter');
     const confirm = page.getByRole('alertdialog');
-    await confirm.getByText('Sending this sets aside 2 open requests.').waitFor();
+    await confirm.getByText('Sending this message sets aside 2 open requests.').waitFor();
     await accessible(page, 'setting requests aside');
     await picture(page, 'aside');
     await confirm.getByRole('button', { name: 'Cancel' }).click();
     assert.equal(await composer.inputValue(), 'Forget it');
-    await dock.getByText('2 requests wait for you').waitFor();
+    await dock.getByText('2 requests need your input').waitFor();
     await composer.press('Enter');
     await confirm.getByRole('button', { name: 'Set aside and send' }).click();
     await says(page, 'As you like.');
@@ -66,7 +66,7 @@ await story(
     await page.locator('main .area').dispatchEvent('dragover', { dataTransfer: data });
     await page.locator('main .area').dispatchEvent('drop', { dataTransfer: data });
     await page.getByText('Added 1 file to your documents.').waitFor();
-    await page.getByText('Assistant cannot read documents. Tutor can.').waitFor();
+    await page.getByText('Assistant can’t read documents. Agents that can: Tutor.').waitFor();
     await page.getByRole('tabpanel').getByRole('button', { name: 'reef.md' }).first().waitFor();
     await picture(page, 'dropped');
   },

@@ -2,7 +2,7 @@
 import { ask, colours, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
 
 const folder = process.argv[2];
-const dock = (page) => page.getByRole('region', { name: 'Requests of the agent' });
+const dock = (page) => page.getByRole('region', { name: 'Agent requests' });
 
 await story(async ({ page }) => {
   const forms = [
@@ -41,7 +41,7 @@ await story(async ({ page }) => {
   await shoot('trace', panel('Trace'));
   await shoot('files', panel('Files'));
   await ask(page, 'Let us go on.');
-  await dock(page).getByText('2 requests wait for you').waitFor();
+  await dock(page).getByText('2 requests need your input').waitFor();
   await shoot('requests', end);
   await page.getByRole('button', { name: 'New conversation' }).click();
   await ask(page, 'What is known about language models that run on a laptop?', { agent: 'Planner' });

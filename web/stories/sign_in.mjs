@@ -14,7 +14,7 @@ await story(
     await title(page).waitFor();
     await everyForm(page, 'sign-in');
     await signIn(page, 'two words');
-    await page.getByRole('alert').getByText('has no blanks').waitFor();
+    await page.getByRole('alert').getByText('without spaces').waitFor();
     await signIn(page, 'bsk_000000000000_wrong');
     await page.getByRole('alert').getByText('Unknown API key').waitFor();
     await accessible(page, 'sign in with a problem');
@@ -43,11 +43,11 @@ await story(
     await page.keyboard.press('Enter');
     await title(page).waitFor();
     await page.getByRole('alert').getByText('revoked').waitFor();
-    await page.getByText('What you wrote is still here.').waitFor();
+    await page.getByText('What you wrote has been kept.').waitFor();
     assert.equal(await page.locator('#composer').isVisible(), false);
     assert.deepEqual(await stored(page), { tab: null, device: null });
     await accessible(page, 'sign in again');
-    await page.getByLabel('Keep on this device').check();
+    await page.getByLabel('Remember on this device').check();
     await page.getByText('until you sign out').waitFor();
     await signIn(page, keys.ada);
     await page.locator('.answer').getByText('A squid.').waitFor();
@@ -69,7 +69,7 @@ await story(
     // Somebody else at the same browser finds nothing of the one before.
     await signIn(page, keys.eve);
     await page.getByText('Signed in as eve of zenith').waitFor();
-    await page.getByText('Your conversations will be here.').waitFor();
+    await page.getByText('No conversations yet').waitFor();
     assert.equal(await page.getByText('squid').count(), 0);
   },
   { allows: /401/ },

@@ -63,7 +63,7 @@ async function answersRefused(page) {
   const times = [];
   const allow = await refuse(page, 'input.respond', 503, () => times.push(Date.now()));
   await ask(page, 'Look at my documents', { agent: 'Tutor' });
-  await page.getByText('not taking answers').waitFor();
+  await page.getByText('not accepting answers').waitFor();
   await page.locator('#composer').fill('Half a thought');
   await new Promise((resolve) => setTimeout(resolve, 10_000));
   await allow();

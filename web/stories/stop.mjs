@@ -14,7 +14,7 @@ await story(
     assert.doesNotMatch(kept, /Word 60/);
     await ask(page, 'Try this');
     const alert = page.getByRole('alert');
-    await alert.getByText('The run failed.').waitFor();
+    await alert.getByText('Something went wrong.').waitFor();
     await alert.getByRole('button', { name: 'Try again' }).click();
     await says(page, 'Now it works.');
     await rest(page);
@@ -22,7 +22,7 @@ await story(
     // An unavailable server: the words stay in the box.
     await page.route('**/commands', (route) => route.abort());
     await ask(page, 'Are you there?');
-    await page.getByRole('alert').getByText('cannot be reached').waitFor();
+    await page.getByRole('alert').getByText('can’t be reached').waitFor();
     await eventually(async () => assert.equal(await page.locator('#composer').inputValue(), 'Are you there?'));
   },
   { allows: /net::ERR_FAILED/ },

@@ -7,7 +7,7 @@ await story(async ({ page, context }) => {
   await page.getByText('Which one?').first().waitFor();
   const other = await context.newPage();
   await open(other, new URL(page.url()).pathname);
-  const dock = (tab) => tab.getByRole('region', { name: 'Requests of the agent' });
+  const dock = (tab) => tab.getByRole('region', { name: 'Agent requests' });
   await dock(other).getByText('Which one?').waitFor();
   await dock(other).getByRole('textbox').fill('The fin');
   await dock(other).getByRole('button', { name: 'Send' }).click();

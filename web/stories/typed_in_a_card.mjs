@@ -6,7 +6,7 @@ const { keys, revoked, revoke } = told;
 
 await story(
   async ({ page }) => {
-    const dock = page.getByRole('region', { name: 'Requests of the agent' });
+    const dock = page.getByRole('region', { name: 'Agent requests' });
     const reason = dock.getByRole('textbox');
     await page.goto(url);
     await signIn(page, revoked);

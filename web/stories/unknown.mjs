@@ -4,7 +4,7 @@ import { accessible, ask, open, rest, says, story } from './kit.mjs';
 await story(async ({ page }) => {
   await open(page);
   await ask(page, 'Dive', { agent: 'Diver' });
-  const dock = page.getByRole('region', { name: 'Requests of the agent' });
+  const dock = page.getByRole('region', { name: 'Agent requests' });
   await dock.getByText('Cape Verde').waitFor();
   await accessible(page, 'form');
   await dock.getByRole('spinbutton').fill('42');

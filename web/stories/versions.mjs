@@ -14,7 +14,7 @@ await story(async ({ page }) => {
   await rest(page);
   assert.equal(await page.getByText('A tench.').count(), 0);
   await page.getByText('2/2').waitFor();
-  await page.getByRole('button', { name: 'Answer again' }).click();
+  await page.getByRole('button', { name: 'Regenerate' }).click();
   await says(page, 'A robin.');
   await rest(page);
   await page.getByText('3/3').waitFor();

@@ -48,7 +48,7 @@ export interface Page {
   isShown?: (app: AppState) => boolean;
 }
 
-/** Something to choose beside who answers, such as the team's workspace. */
+/** Something to choose beside the agent, such as the team's workspace. */
 export interface ComposerPart {
   id: string;
   component: Component;

@@ -88,7 +88,7 @@ describe('a feed', () => {
     expect([events.at(-1)!.method, server.requests.length]).toEqual(['custom', 1]);
   });
 
-  it('ends where the server refuses for good', async () => {
+  it('ends where the server refuses permanently', async () => {
     server.refuse(() => true, 403);
     follow();
     await vi.advanceTimersByTimeAsync(30_000);

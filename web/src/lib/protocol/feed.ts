@@ -20,7 +20,7 @@ export interface FeedHandlers {
   onevent: (event: WireEvent) => void;
   /** True when events flow, false when the connection is lost and is being tried again. */
   onlive: (isLive: boolean) => void;
-  /** The server refuses for good; the feed has ended. */
+  /** The server refuses permanently; the feed has ended. */
   onrefused: (error: Error) => void;
   /** So many events could not be read, and were skipped. */
   onunreadable: (count: number) => void;

@@ -45,7 +45,7 @@ export interface ToolCardProps extends Record<string, unknown> {
 
 /**
  * A tool of the agent that runs here. `run` answers by itself; a tool with a `card` waits for the
- * person, who answers in the dock. A `run` that throws answers `{error: message}`.
+ * person’s answer in the dock. A `run` that throws answers `{error: message}`.
  */
 export type ClientTool =
   | { name: string; run: (args: Record<string, Json>, context: ToolContext) => Promise<Json> }

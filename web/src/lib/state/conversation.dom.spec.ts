@@ -209,7 +209,7 @@ describe('what comes over the stream', () => {
     server.say('a', 'x', 'Here I am.');
     server.finish('a');
     await vi.waitFor(() => expect(texts().at(-1)).toBe('Here I am.'));
-    await vi.waitFor(() => expect(conversation.problem?.message).toContain('could not be read'));
+    await vi.waitFor(() => expect(conversation.problem?.message).toContain('could not be displayed'));
     await new Promise((resolve) => setTimeout(resolve, 700));
     expect([streams(), conversation.status]).toEqual([1, 'idle']);
     conversation.problem!.retry!();

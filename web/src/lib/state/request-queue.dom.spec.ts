@@ -58,7 +58,7 @@ describe('a tool that runs here', () => {
       responses: [
         { interrupt_id: 'q0', response: { 'call-q0': 'read' } },
         { interrupt_id: 'q1', response: { 'call-q1': 'read' } },
-        { interrupt_id: 'q2', response: { 'call-q2': { error: 'This device has no tool called unheard_of.' } } },
+        { interrupt_id: 'q2', response: { 'call-q2': { error: 'This device has no tool named unheard_of.' } } },
       ],
     });
     expect([app.requests.automatic, app.requests.stuck]).toEqual([[], null]);

@@ -61,7 +61,7 @@ describe('a long list of threads', () => {
     await threads.load();
     server.isAway = true;
     await threads.more();
-    expect([ids().length, threads.problem]).toEqual([101, expect.stringContaining('cannot be reached')]);
+    expect([ids().length, threads.problem]).toEqual([101, expect.stringContaining('can’t be reached')]);
     server.isAway = false;
     await threads.load();
     expect(threads.problem).toBeNull();

@@ -36,9 +36,9 @@ it('says that the model cannot answer, what to do, and goes when it can', async 
   await app.agents.load();
   const { textContent } = await screen.findByRole('alert');
   expect(textContent).toContain(
-    'The model cannot answer: openai:gpt-5 needs an API key (OPENAI_API_KEY). Set OPENAI_API_KEY, or choose another model.',
+    'The model is unavailable: openai:gpt-5 needs an API key (OPENAI_API_KEY). Set OPENAI_API_KEY, or choose another model.',
   );
   models = [{ ...card, is_usable: true }];
-  await fireEvent.click(screen.getByRole('button', { name: 'Look again' }));
+  await fireEvent.click(screen.getByRole('button', { name: 'Check again' }));
   await vi.waitFor(() => expect(screen.queryByRole('alert')).toBeNull());
 });

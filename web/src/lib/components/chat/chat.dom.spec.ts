@@ -99,7 +99,7 @@ describe('what is said to people who do not see the page', () => {
     await app.conversation.send('simple', 'Ask me');
     server.begin(A);
     server.ask(A, [asking('q', 'Which?')]);
-    await vi.waitFor(() => expect(said()).toBe('1 request waits for you.'));
+    await vi.waitFor(() => expect(said()).toBe('1 request needs your input.'));
   }
   const answer = () => app.conversation.respond([{ question: app.requests.open[0]!, response: { response: 'This' } }]);
 
@@ -143,7 +143,7 @@ describe('a file that is dropped or pasted on the chat', () => {
     await show(FileDrop);
     const { useShelf } = await import('$lib/features/documents/store/shelf.svelte');
     expect(fire('dragover', 'dataTransfer', data('reef.md'))).toBe(false);
-    await screen.findByText('Drop to add to your documents');
+    await screen.findByText('Drop files to add them to your documents');
     expect(fire('drop', 'dataTransfer', data('reef.md'))).toBe(false);
     expect((await screen.findByRole('status')).textContent).toContain('Added 1 file to your documents.');
     await fireEvent.click(screen.getByRole('button', { name: 'Dismiss' }));

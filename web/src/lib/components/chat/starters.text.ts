@@ -1,48 +1,48 @@
-/** What may be said after an answer, with one touch. */
+/** Follow-ups offered after an answer. */
 export const quickText = [
   { label: 'Go deeper', words: 'Go deeper into this: ', agents: ['simple', 'research', 'workspace'] },
   { label: 'The other side', words: 'What would someone who disagrees say?', agents: ['simple', 'tutor'] },
   { label: 'Shorter', words: 'Say it again in three sentences.', agents: ['simple', 'research'] },
-  { label: 'How do you know?', words: 'How do you know? Show me what it rests on.', agents: ['simple', 'research', 'tutor'] },
+  { label: 'How do you know?', words: 'How do you know? Show me the evidence.', agents: ['simple', 'research', 'tutor'] },
   { label: 'A hint', words: 'Give me a hint, not the answer.', agents: ['tutor'] },
-  { label: 'Where are we?', words: 'Sum up where my argument stands and what is open.', agents: ['tutor'] },
+  { label: 'Where are we?', words: 'Sum up where my argument stands and what is still open.', agents: ['tutor'] },
 ] as const;
 
 export const starterText = [
   {
     icon: 'scale',
     title: 'Test an argument',
-    words: 'I believe that cities should be free of cars. Help me find the weakest point of my argument.',
+    words: 'I think cities should be car-free. Help me find the weakest point in my argument.',
     agents: ['tutor', 'simple'],
   },
   {
     icon: 'talk',
     title: 'Hear the other side',
-    words: 'Give me the strongest case against my view, fairly, before I answer it.',
+    words: 'Make the strongest fair case against my view before I respond to it.',
     agents: ['tutor'],
   },
   {
     icon: 'compass',
-    title: 'Begin with a question',
-    words: 'I want to write about free will and do not know where to begin. Ask me what I need to be clear about.',
+    title: 'Start with a question',
+    words: 'I want to write about free will but don’t know where to start. Ask me about what I need to clarify.',
     agents: ['tutor', 'simple'],
   },
   {
     icon: 'list',
-    title: 'Sharpen a word',
-    words: 'I keep using the word “fair”. Test what I mean by it with cases where it breaks.',
+    title: 'Sharpen a definition',
+    words: 'I keep using the word “fair”. Test what I mean by it with cases where it breaks down.',
     agents: ['tutor'],
   },
   {
     icon: 'list',
-    title: 'Plan first, then do',
-    words: 'Make a plan for a two-week reading course on the history of deep-sea diving, then write it as a file.',
+    title: 'Plan first, then act',
+    words: 'Make a plan for a two-week reading course on the history of deep-sea diving, then save it as a file.',
     agents: ['simple', 'workspace'],
   },
   {
     icon: 'file',
-    title: 'Compare two things',
-    words: 'Send out two helpers: one makes the case for nuclear power, one against. Then weigh them for me.',
+    title: 'Compare two views',
+    words: 'Use two helpers: one makes the case for nuclear power, the other against it. Then weigh both sides for me.',
     agents: ['simple'],
   },
   {

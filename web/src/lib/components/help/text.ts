@@ -1,13 +1,13 @@
 export const helpText = {
-  begin: 'Begin a new conversation',
+  begin: 'Start a new conversation',
   search: 'Search conversations',
   write: 'Write a message',
-  send: 'Send the message',
-  line: 'New line in the message',
+  send: 'Send message',
+  line: 'Insert a new line',
   stop: 'Stop the agent',
   sidebar: 'Show or hide conversations',
   panels: 'Show or hide panels',
   requests: 'Move between open requests',
-  choose: 'Choose an option of a question',
+  choose: 'Choose an answer to a question',
   help: 'Show this list',
 } as const;

@@ -69,7 +69,7 @@ function resolve(schema: Fields, root: Fields): Fields {
       .reduce<Json>((place, part) => (isFields(place) ? (place[part] ?? null) : null), root);
     return isFields(target) ? resolve({ ...target, ...without(schema, '$ref') }, root) : schema;
   }
-  // `X | None` is how a field that may be left out is written.
+  // `X | None` is how an optional field is written.
   const options = Array.isArray(schema['anyOf']) ? schema['anyOf'].filter(isFields) : [];
   const real = options.filter((option) => option['type'] !== 'null');
   if (options.length && real.length === 1) return resolve({ ...without(schema, 'anyOf'), ...real[0] }, root);
