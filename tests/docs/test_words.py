@@ -20,6 +20,18 @@ IN_DOCUMENTS = {
     r"held by `": "enforced by",
 }
 """The same, in documents, the Makefile and deployment files only."""
+IN_INTERFACE = {
+    r"carry it out": "Run plan",
+    r"your word": "Approval",
+    r"take it with you": "Export",
+    r"as the system": "Match system",
+    r"may be left out": "optional",
+    r"who answers": "Agent",
+    r"for good": "permanently",
+    r"waits for you": "needs your input",
+    r"stand by": "agree with",
+}
+"""The same, in what the browser app shows and in the stories that read it."""
 MODULES = {
     *("asking", "following", "given", "holding", "keeping", "reaching", "said", "serving", "shown"),
     *("starting", "told", "common", "helpers", "misc", "parts", "utils"),
@@ -38,6 +50,10 @@ TEXTS = [
     ROOT / "CHANGELOG.md",
     *(path for kind in ("py", "md", "html", "sql") for path in (ROOT / "src").rglob(f"*.{kind}")),
     *(path for kind in ("ts", "svelte") for path in (ROOT / "web" / "src").rglob(f"*.{kind}")),
+]
+INTERFACE = [
+    *(path for kind in ("ts", "svelte") for path in (ROOT / "web" / "src").rglob(f"*.{kind}")),
+    *(ROOT / "web" / "stories").glob("*.mjs"),
 ]
 BUILT = ROOT / "src" / "bathysphere" / "server" / "static"
 
@@ -67,6 +83,12 @@ def test_a_forbidden_phrase_is_not_used(pattern):
 def test_a_phrase_forbidden_in_documents_is_not_used(pattern):
     assert len(DOCUMENTS) > 60
     assert uses(pattern, DOCUMENTS) == [], f'write "{IN_DOCUMENTS[pattern]}"'
+
+
+@pytest.mark.parametrize("pattern", IN_INTERFACE)
+def test_a_phrase_forbidden_in_the_interface_is_not_used(pattern):
+    assert len(INTERFACE) > 150
+    assert uses(pattern, INTERFACE) == [], f'write "{IN_INTERFACE[pattern]}"'
 
 
 def test_a_phrase_is_found_across_lines_and_comments():
