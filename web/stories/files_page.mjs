@@ -10,7 +10,7 @@ await story(
     await open(page);
     await openDocuments(page);
     await panel(page).getByRole('button', { name: 'Web page' }).click();
-    const address = panel(page).getByRole('textbox', { name: 'Address of the page' });
+    const address = panel(page).getByRole('textbox', { name: 'Web page address' });
     await address.fill('no address');
     await page.keyboard.press('Enter');
     await panel(page).getByText('Enter the address of a web page').waitFor();

@@ -51,7 +51,7 @@ await story(async ({ page }) => {
   await page.reload();
   await panel.getByText('2 decisions will be sent with your next message.').waitFor();
   await accessible(page, 'decisions');
-  await panel.getByRole('button', { name: 'Tell the tutor now' }).click();
+  await panel.getByRole('button', { name: 'Send to the tutor now' }).click();
   await says(page, 'You are right: paper burns well.');
   await rest(page);
   await panel.getByText('decisions will be sent with your next message').waitFor({ state: 'detached' });
