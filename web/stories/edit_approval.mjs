@@ -11,7 +11,7 @@ await story(
     await page.locator('#composer').waitFor();
     await ask(page, 'Change the plan', { agent: 'Team files' });
     await dock.waitFor({ timeout: 60_000 }); // the first run of a server builds the agent
-    await dock.getByText(`Change ${path}`).waitFor();
+    await dock.getByText(`Edit ${path}`).waitFor();
     await dock.getByRole('button', { name: 'Edit', exact: true }).click();
     await dock.getByRole('textbox', { name: 'New text' }).fill('with care');
     await accessible(page, 'editing a change');
