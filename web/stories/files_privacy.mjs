@@ -41,7 +41,7 @@ try {
       await card.getByText('Change to light.md').waitFor({ timeout: 40_000 });
       await card.getByRole('button', { name: 'Edit', exact: true }).first().click();
       await card.getByRole('textbox', { name: 'Text of change 1' }).fill('MARKER-GIVEN-EDIT Many creatures glow.\n');
-      await card.getByRole('button', { name: /^Done/ }).click();
+      await card.getByRole('button', { name: /^Apply/ }).click();
       await says(page, 'I have worked through them.');
       await rest(page);
       await panel(page).getByRole('button', { name: 'diary.md' }).first().click();
