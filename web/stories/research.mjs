@@ -56,7 +56,7 @@ await story(async ({ page, context }) => {
   const report = page.locator('.report');
   await report.getByText('Otis Barton designed it and paid for it.').waitFor();
   await rest(page);
-  await report.getByText('Unsupported', { exact: true }).waitFor();
+  await report.getByText('Not supported', { exact: true }).waitFor();
   await report.getByRole('heading', { name: 'Where sources disagree' }).waitFor();
   assert.equal(await report.locator('button', { hasText: '1,200 metres' }).count(), 1);
   await page.getByText('3 steps done').waitFor();
