@@ -260,11 +260,10 @@ describe('a proposal', () => {
   });
 
   it('that does not fit is an error for the agent', async () => {
-    expect((await patch('shark', 'x')).prepared).toMatchObject({ answer: { error:
-    expect.stringContaining('was not found') } }); expect((await patch('It',
-    'x')).prepared).toMatchObject({ answer: { error: expect.stringContaining('2 times') } }); const
-    source = await documents.create({ projectId: project, title: 'paper.txt', text: 'Quote.', kind:
-    'source' }); const { prepared } = await patch('Quote.', 'x', undefined, source.id);
+    expect((await patch('shark', 'x')).prepared).toMatchObject({ answer: { error: expect.stringContaining('was not found') } });
+    expect((await patch('It', 'x')).prepared).toMatchObject({ answer: { error: expect.stringContaining('2 times') } });
+    const source = await documents.create({ projectId: project, title: 'paper.txt', text: 'Quote.', kind: 'source' });
+    const { prepared } = await patch('Quote.', 'x', undefined, source.id);
     expect(prepared).toMatchObject({ answer: { error: expect.stringContaining('is a source') } });
   });
 

@@ -130,8 +130,8 @@ function patched(text: string, search: string, replace: string): string {
   const [wanted, put] = isReturned ? [withReturns(search), withReturns(replace)] : [search, replace];
   const times = wanted === '' ? 0 : text.split(wanted).length - 1;
   if (times !== 1) {
-    const where = times ? `occurs ${times} times` : 'was not found'; throw new DocumentError(`The
-    text to replace ${where}: copy a unique passage from the document exactly`);
+    const where = times ? `occurs ${times} times` : 'was not found';
+    throw new DocumentError(`The text to replace ${where}: copy a unique passage from the document exactly`);
   }
   if (wanted === put) throw new DocumentError('The replacement is the same as the original text');
   return text.replace(wanted, () => put);
