@@ -41,6 +41,10 @@ from langgraph._internal._serde import collect_allowlist_from_schemas
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
 from langgraph.types import Command
 
+# What a factory gets that takes the runtime: `ServerRuntime` is only the union of the two.
+from langgraph_sdk.runtime import _ExecutionRuntime as ExecutionRuntime
+from langgraph_sdk.runtime import _ReadRuntime as ReadRuntime
+
 __all__ = [
     "CONFIG_KEY_DURABILITY",
     "CONFIG_KEY_READ",
@@ -53,6 +57,8 @@ __all__ = [
     "TASKS",
     "VACATED_SLOTS",
     "DeltaSnapshot",
+    "ExecutionRuntime",
+    "ReadRuntime",
     "append_prompt_caching_middleware",
     "approvals_from_permissions",
     "collect_allowlist_from_schemas",

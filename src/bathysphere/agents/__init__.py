@@ -1,4 +1,6 @@
-"""The built-in agents: each a package with a prompt and a `spec()`, registered in `AGENTS`.
+"""The built-in agents: each a package with a prompt and a `spec()`.
+
+They are registered under the entry-point group `bathysphere.agents`, as those of other packages.
 
 Most return an `AgentSpec`, which runs on the harness's loop; an agent with a fixed flow returns a
 `GraphSpec`. `build`, `describe` and the server accept either.
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bathysphere.core.errors import CallerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deepagents.backends.protocol import BackendProtocol
     from langchain.agents.middleware.types import AgentMiddleware
 
@@ -80,13 +84,33 @@ def configured(
         CallerError: If the agent is unknown.
         ConfigError: If one of the models cannot be built.
     """
-    agent = load(name)
+    return configured_spec(load(name).spec, settings, backend=backend, config=config)
+
+
+def configured_spec(
+    function: "Callable[..., Spec]",
+    settings: "ModelSettings",
+    *,
+    backend: "BackendProtocol | None" = None,
+    config: Any = None,
+) -> "Spec":
+    """The spec that a function makes from the settings' models.
+
+    It gets those of `AgentModule.spec`'s arguments that it has parameters for.
+
+    Raises:
+        ConfigError: If one of the models cannot be built.
+    """
+    from inspect import signature
+
     from bathysphere.middleware.reliability import reliability
     from bathysphere.models.resolve import Models
 
     models = Models.from_settings(settings)
     layers = reliability(settings, fallback=models.fallback)
-    spec = agent.spec(models=models, backend=backend, reliability=layers, config=config)
+    given = {"models": models, "backend": backend, "reliability": layers, "config": config}
+    known = signature(function).parameters
+    spec = function(**{name: value for name, value in given.items() if name in known})
     return _with_named_models(spec, models)
 
 

@@ -4,20 +4,29 @@ import argparse
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from bathysphere.cli.targets import chosen_agent
 
 if TYPE_CHECKING:
     from bathysphere.device.documents import Documents
     from bathysphere.harness.spec import Spec
+    from bathysphere.registry.agents import Agent
+    from bathysphere.registry.factories import Graph
 
 HELP = "chat with an agent in the terminal"
 DEBUG = "BATHYSPHERE_DEBUG"
+LOCAL = "local"
+"""The person at the terminal, for graphs that ask who it is."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `chat [AGENT]`."""
     parser.add_argument(
-        "agent", nargs="?", default="simple", help="agent to chat with (default: simple)"
+        "agent",
+        nargs="?",
+        help="agent to chat with, by its name or as a target such as file.py:graph "
+        "(default: the first graph of the folder's langgraph.json, or simple)",
     )
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use")
     parser.add_argument(
@@ -41,20 +50,17 @@ def run(args: argparse.Namespace) -> int:
     """Chat until the person exits, or once with `--message`."""
     if not os.environ.get(DEBUG):
         warnings.simplefilter("ignore")  # library warnings are noise for the person chatting
-    from bathysphere.agents import known_agent
-
-    known_agent(args.agent)  # before the stack is loaded, so that a typo fails fast
+    agent = chosen_agent(args.agent, default="simple")
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.store.memory import InMemoryStore
 
-    from bathysphere.agents import configured
     from bathysphere.cli.talk.answers import Answers, Approve
     from bathysphere.cli.talk.proposals import Proposals
     from bathysphere.cli.talk.screen import Screen
     from bathysphere.cli.talk.session import Session
     from bathysphere.device.device import Device
-    from bathysphere.harness.build import build
     from bathysphere.models.settings import ModelSettings
+    from bathysphere.registry.agents import resolve_agent
 
     settings = ModelSettings.from_environment()
     if args.model:
@@ -63,11 +69,11 @@ def run(args: argparse.Namespace) -> int:
     unattended = args.message is not None
     requested: Approve = args.approve or "ask"
     rule: Approve = "none" if unattended and requested == "ask" else requested
-    spec = configured(args.agent, settings)
+    spec = resolve_agent(agent, settings)
     documents = shared_documents(spec, args.files)
     device = Device(documents, decide=Proposals(screen=screen, approve=rule).decide)
     session = Session(
-        graph=build(spec, checkpointer=InMemorySaver(), store=InMemoryStore()),
+        graph=chat_graph(spec, checkpointer=InMemorySaver(), store=InMemoryStore()),
         screen=screen,
         answers=Answers(screen=screen, approve=rule, unattended=unattended, device=device),
         has_map=has_argument_map(spec),
@@ -76,14 +82,42 @@ def run(args: argparse.Namespace) -> int:
         return session.once(args.message)
     main = settings.choice("main")
     return session.talk(
-        agent=args.agent,
-        model=main.name,
-        is_default=main.source == "default",
+        agent=agent.name,
+        model=main.name if has_settings_models(agent) else "a model of its own",
+        is_default=main.source == "default" and has_settings_models(agent),
         notes=about_files(spec, args.files),
     )
 
 
-def shared_documents(spec: "Spec", folder: Path | None) -> "Documents":
+def chat_graph(spec: "Spec | Graph", **services: Any) -> "Graph":
+    """Compile the agent, or give a compiled graph the services of this chat.
+
+    Raises:
+        CallerError: The graph has no messages to chat with.
+    """
+    from langgraph.pregel import Pregel
+
+    from bathysphere.core.errors import CallerError
+    from bathysphere.core.run_context import RunContext, RunUser
+    from bathysphere.harness.build import build
+
+    if not isinstance(spec, Pregel):
+        return build(spec, **services)
+    if "messages" not in spec.channels:
+        hint = "serve it and call its API: `bathysphere serve`"
+        raise CallerError("The agent has no `messages` to chat with", hint=hint)
+    user = RunUser(RunContext(tenant=LOCAL, user=LOCAL))
+    return spec.copy(update=services).with_config(configurable={"langgraph_auth_user": user})
+
+
+def has_settings_models(agent: "Agent") -> bool:
+    """Whether the settings choose the agent's model."""
+    from bathysphere.registry.agents import SpecSource
+
+    return isinstance(agent.content, SpecSource)
+
+
+def shared_documents(spec: "Spec | Graph", folder: Path | None) -> "Documents":
     """The documents shared with the agent: those in one folder, or none.
 
     Raises:
@@ -102,7 +136,7 @@ def shared_documents(spec: "Spec", folder: Path | None) -> "Documents":
     return FolderDocuments(folder)
 
 
-def has_argument_map(spec: "Spec") -> bool:
+def has_argument_map(spec: "Spec | Graph") -> bool:
     """Whether an agent maintains an argument map."""
     from bathysphere.middleware.argument_map import ArgumentMapMiddleware
 
@@ -110,7 +144,7 @@ def has_argument_map(spec: "Spec") -> bool:
     return any(isinstance(layer, ArgumentMapMiddleware) for layer in layers)
 
 
-def has_client_files(spec: "Spec") -> bool:
+def has_client_files(spec: "Spec | Graph") -> bool:
     """Whether an agent works on the person's documents."""
     from bathysphere.middleware.client_files import ClientFilesMiddleware
 
@@ -118,7 +152,7 @@ def has_client_files(spec: "Spec") -> bool:
     return any(isinstance(layer, ClientFilesMiddleware) for layer in layers)
 
 
-def about_files(spec: "Spec", folder: Path | None) -> tuple[str, ...]:
+def about_files(spec: "Spec | Graph", folder: Path | None) -> tuple[str, ...]:
     """Notes about files and the map to show before a chat."""
     if not has_client_files(spec):
         return ()

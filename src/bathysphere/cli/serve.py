@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bathysphere.cli.targets import add_targets, served_agents
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ HELP = "open the workspace in your browser, and serve the agents over HTTP"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags; each overrides a `BATHYSPHERE_…` variable."""
+    """Declare the targets and the flags; each flag overrides a `BATHYSPHERE_…` variable."""
+    add_targets(parser)
     network = parser.add_argument_group("address and storage")
     network.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     network.add_argument(
@@ -103,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
             hint="pass --redis-url, or omit --no-worker",
         )
     print("Starting…", file=sys.stderr)
+    agents = served_agents(args.targets, is_only=args.only)
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.models.catalog import model_lister
@@ -128,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     run_loop(
         serve(
             settings,
-            graphs=graphs_of(models, research=research, workspaces=workspaces),
+            graphs=graphs_of(models, agents, research=research, workspaces=workspaces),
             research=ResearchService(models=models, research=research),
             with_worker=works,
             on_ready=on_ready,

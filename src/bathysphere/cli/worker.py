@@ -12,6 +12,7 @@ from bathysphere.cli.serve import (
     settings_of,
     warn_about_models,
 )
+from bathysphere.cli.targets import add_targets, served_agents
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ HELP = "run a worker (for use with `serve --no-worker`)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags; each overrides a `BATHYSPHERE_…` variable."""
+    """Declare the targets and the flags; each flag overrides a `BATHYSPHERE_…` variable."""
+    add_targets(parser)
     add_services(parser)
     add_process(parser)
 
@@ -35,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
             "A worker needs the database and Redis that its API uses",
             hint="pass --database-url and --redis-url; `bathysphere serve` needs neither",
         )
+    agents = served_agents(args.targets, is_only=args.only)
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.payments.settings import PaymentSettings
@@ -51,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     warn_about_models(models)
     research = research_of(settings, models, ResearchSettings.from_environment())
     workspaces = Workspaces.open(StorageSettings.from_environment())
-    graphs = graphs_of(models, research=research, workspaces=workspaces)
+    graphs = graphs_of(models, agents, research=research, workspaces=workspaces)
     payments = PaymentSettings.from_environment()
     run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments))
     print("Stopped.", file=sys.stderr)

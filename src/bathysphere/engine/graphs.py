@@ -1,7 +1,9 @@
-"""The graphs a worker can run: built once per process, bound to an attempt's checkpoints."""
+"""The graphs a worker can run: built once per process or per run, bound to an attempt's storage."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -9,40 +11,66 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
+from bathysphere.core.errors import ConfigError
 from bathysphere.core.writers import Writer
 from bathysphere.engine.errors import GraphNotFound
 from bathysphere.engine.serializer import strict_serializer
+from bathysphere.harness.context import coerced_context
 from bathysphere.harness.state import writers_of
+from bathysphere.registry.factories import Factory, FactoryCall
 
 Graph = Pregel[Any, Any, Any, Any]
+Source = Callable[[], Graph] | Factory
+"""Makes a graph without a checkpointer and a store: at first use, or as its factory says."""
 
 
 class Graphs:
-    """Graphs by name. A factory compiles its graph without a checkpointer and without a store."""
+    """Graphs by name. Those of a `Factory` can be used once `prepare` has described them."""
 
-    def __init__(self, factories: Mapping[str, Callable[[], Graph]]) -> None:
-        self._factories = factories
+    def __init__(
+        self, sources: Mapping[str, Source], *, descriptions: Mapping[str, str] | None = None
+    ) -> None:
+        self._sources = sources
+        self._descriptions = descriptions or {}
         self._built: dict[str, Graph] = {}
         self._serializers: dict[str, JsonPlusSerializer] = {}
         self._writers: dict[str, Mapping[str, Writer]] = {}
 
+    async def prepare(self) -> None:
+        """Call the factories, in this process's event loop.
+
+        Raises:
+            LoadError: A factory fails; the message names it.
+        """
+        for name, source in self._sources.items():
+            if isinstance(source, Factory) and name not in self._built:
+                self._built[name] = await source.describe()
+
     def names(self) -> list[str]:
         """Return the names of all graphs."""
-        return sorted(self._factories)
+        return sorted(self._sources)
 
     def get(self, name: str) -> Graph:
-        """Return the graph, building it on first use.
+        """Return the graph, building it on first use; of one built per run, its description.
 
         Raises:
             GraphNotFound: No graph has this name.
         """
-        if name not in self._factories:
+        if name not in self._sources:
             raise GraphNotFound(
                 f"Unknown graph {name!r}", hint=f"available: {', '.join(self.names())}"
             )
         if name not in self._built:
-            self._built[name] = self._factories[name]()
+            source = self._sources[name]
+            if isinstance(source, Factory):
+                message = f"Graphs.prepare() has not run: {name}"
+                raise RuntimeError(message)
+            self._built[name] = source()
         return self._built[name]
+
+    def description(self, name: str) -> str | None:
+        """Return what the graph is for; None if nobody said so."""
+        return self._descriptions.get(name)
 
     def writers(self, name: str) -> Mapping[str, Writer]:
         """Return the writer of each state field; empty if the graph declares none.
@@ -61,10 +89,44 @@ class Graphs:
 
         The checkpointer now reads with a strict serializer: see `engine.serializer`.
         """
+        return self._bound(name, self.get(name), checkpointer, store)
+
+    @asynccontextmanager
+    async def open(
+        self,
+        name: str,
+        call: FactoryCall,
+        *,
+        checkpointer: BaseCheckpointSaver[str],
+        store: BaseStore | None = None,
+    ) -> AsyncIterator[Graph]:
+        """Return the graph for one attempt at a run, bound like `bind`.
+
+        Raises:
+            ConfigError: The graph was built for this run, and its fields have other writers than
+                requests were checked against.
+        """
+        source = self._sources.get(name)
+        if not isinstance(source, Factory) or not source.is_per_run:
+            yield self.bind(name, checkpointer=checkpointer, store=store)
+            return
+        context = coerced_context(self.get(name).context_schema, call.context)
+        async with source.open(replace(call, context=context)) as graph:
+            if writers_of(graph) != self.writers(name):
+                raise ConfigError(f"The factory of '{name}' declares other writers for this run")
+            yield self._bound(name, graph, checkpointer, store)
+
+    def _bound(
+        self,
+        name: str,
+        graph: Graph,
+        checkpointer: BaseCheckpointSaver[str],
+        store: BaseStore | None,
+    ) -> Graph:
         # Not `Pregel.copy`, which validates the whole graph again on each run.
-        bound = copy.copy(self.get(name))
+        bound = copy.copy(graph)
         if name not in self._serializers:
-            self._serializers[name] = strict_serializer(bound)
+            self._serializers[name] = strict_serializer(self.get(name))
         checkpointer.serde = self._serializers[name]
         bound.checkpointer = checkpointer
         if store is not None:

@@ -26,7 +26,7 @@ class Work:
     enters.
 
     There is no `configurable` here: LangGraph stores it in plain text, so the worker builds it
-    itself, and what a graph must know about its caller goes into `context`.
+    itself.
     """
 
     input: Any = None
@@ -37,6 +37,8 @@ class Work:
     recursion_limit: int = 1000
     metadata: Mapping[str, Any] = field(default_factory=dict)
     modes: tuple[Mode, ...] = MODES
+    context: Mapping[str, Any] | None = None
+    """What the client sent in the shape of the graph's `context_schema`; never identity."""
 
     @property
     def is_command(self) -> bool:
@@ -66,7 +68,10 @@ class Work:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form stored in `engine.runs`."""
-        return asdict(self)
+        data = asdict(self)
+        if self.context is None:
+            del data["context"]
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -25,6 +25,7 @@ def _declared_types(graph: Pregel[Any, Any, Any, Any]) -> set[tuple[str, ...]]:
         schemas = [*getattr(builder, "schemas", ()), getattr(builder, "context_schema", None)]
         found |= collect_allowlist_from_schemas(
             schemas=[schema for schema in schemas if schema is not None],
-            channels=dict(getattr(builder, "channels", None) or {}),
+            # An entrypoint has no builder: its input, output and saved value are channels.
+            channels=dict(getattr(one if builder is None else builder, "channels", None) or {}),
         )
     return found

@@ -1,8 +1,10 @@
-"""Describe a spec as text, for `bathysphere agents NAME`."""
+"""Describe a spec or a graph as text, for `bathysphere agents NAME`."""
 
 from collections.abc import Sequence
+from typing import Any, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
+from langgraph.pregel import Pregel
 
 from bathysphere.core.usage import Limits
 from bathysphere.harness.spec import AgentSpec, CompiledSubagent, GraphSpec, Spec
@@ -11,9 +13,34 @@ from bathysphere.harness.stack import Agent, Layer, layer_name, main_agent, suba
 WIDTH = 36
 
 
-def describe(spec: Spec) -> str:
-    """Describe an agent: its layers in order, or the nodes of its graph."""
+def describe(
+    spec: Spec | Pregel[Any, Any, Any, Any], *, name: str = "", about: str | None = None
+) -> str:
+    """Describe an agent: its layers in order, or the nodes of its graph.
+
+    Args:
+        spec: The spec, or a graph that has none.
+        name: The name of such a graph.
+        about: Its description.
+    """
+    if isinstance(spec, Pregel):
+        return _describe_compiled(spec, name, about)
     return _describe_graph(spec) if isinstance(spec, GraphSpec) else _describe_agent(spec)
+
+
+def _describe_compiled(graph: Pregel[Any, Any, Any, Any], name: str, about: str | None) -> str:
+    drawn = graph.get_graph()
+    targets: dict[str, list[str]] = {}
+    for edge in drawn.edges:
+        targets.setdefault(edge.source, []).append(edge.target)
+    lines = [f"agent {name}", *([f"  {about}"] if about else [])]
+    if graph.context_schema is not None:
+        lines.append(f"  context    {', '.join(get_type_hints(graph.context_schema))}")
+    nodes = [node for node in drawn.nodes if not node.startswith("__")]
+    lines += ["", "compiled graph:"]
+    return "\n".join(
+        [*lines, *(f"  {node:<{WIDTH}}to {', '.join(targets.get(node, []))}" for node in nodes)]
+    )
 
 
 def _describe_agent(spec: AgentSpec) -> str:

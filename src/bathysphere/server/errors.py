@@ -56,6 +56,7 @@ STATUSES = {
     "answer_refused": 422,
     "invalid_request": 422,
     "field_not_writable": 422,
+    "context_not_declared": 422,
     "not_supported": 422,
     "identity_unavailable": 503,
 }

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -64,7 +65,7 @@ async def _empty(pool: Pool) -> None:
 class Command:
     """A running `bathysphere` command: its lines, and ways to end it."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, folder: Path | None = None, **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if "BATHYSPHERE" not in name}
         self.process = subprocess.Popen(
             [sys.executable, "-c", RUN, *arguments],
@@ -72,6 +73,7 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             env={**clean, **environment},
+            cwd=folder,
             start_new_session=True,
         )
         self.errors: list[str] = []
@@ -112,10 +114,23 @@ class Command:
 
 @pytest.fixture
 def command() -> Iterator[Any]:
+    with _commands() as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def module_command() -> Iterator[Any]:
+    """The same, for commands that the tests of a module share."""
+    with _commands() as start:
+        yield start
+
+
+@contextmanager
+def _commands() -> Iterator[Any]:
     started: list[Command] = []
 
-    def start(*arguments: str, **environment: str) -> Command:
-        started.append(Command(*arguments, **environment))
+    def start(*arguments: str, **options: Any) -> Command:
+        started.append(Command(*arguments, **options))
         return started[-1]
 
     with _all_ended(started):

@@ -210,6 +210,10 @@ async def test_a_claim_on_the_older_routes_changes_nobody(town):
     assert forged.status_code == 422
     assert "workspace_pin" in forged.json()["message"]
     del run["input"]["workspace_pin"]
+    forged = await town.call(EVE, "POST", "/runs/wait", json=run)
+    assert forged.status_code == 422
+    assert "'tenant', 'user'" in forged.json()["message"]
+    del run["context"]
     answer = await town.call(EVE, "POST", "/runs/wait", json=run)
     assert "SECRET" not in answer.text
     assert answer.json()["workspace_pin"]["tenant"] != "acme"

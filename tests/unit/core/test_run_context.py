@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import pytest
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import get_runtime
+from langgraph_sdk.auth.types import BaseUser
 
 from bathysphere.agents.research.dependencies import person_of
-from bathysphere.core.run_context import RunContext, context_of
+from bathysphere.core.run_context import RunContext, RunUser, context_of
 from bathysphere.middleware.payments.metering import purse_of
 
 FORGED = {
@@ -61,3 +62,37 @@ def test_a_client_of_langgraph_dev_cannot_forge_who_approves_or_pays():
     builder.add_edge(START, "node")
     builder.compile().invoke({"messages": []}, context=FORGED)
     assert seen == {"by": "the person", "purse": None}
+
+
+def test_the_engines_user_carries_the_run_under_any_context():
+    run = RunContext(tenant="acme", user="ada", payments="purse")
+    assert context_of(runtime(FORGED, RunUser(run))) is run
+
+
+def test_the_engines_user_is_what_langgraph_calls_a_user():
+    user = RunUser(RunContext(tenant="acme", user="ada"))
+    assert isinstance(user, BaseUser)
+    assert user["identity"] == user.identity == "ada"
+    assert user["tenant"] == user.tenant == "acme"
+    assert set(user) == {"identity", "tenant", "display_name", "is_authenticated", "permissions"}
+    assert "run" not in user
+    with pytest.raises(KeyError):
+        user["run"]
+    assert not RunUser(RunContext()).is_authenticated
+
+
+def test_a_declared_context_does_not_hide_who_pays():
+    """Through a real graph, as the worker calls one that declares a context."""
+    seen = {}
+
+    def node(state):
+        del state
+        seen.update(by=person_of(get_runtime()), purse=purse_of(get_runtime()))
+
+    builder = StateGraph(MessagesState, context_schema=dict)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    run = RunContext(tenant="acme", user="ada", payments="purse")
+    config = {"configurable": {"langgraph_auth_user": RunUser(run)}}
+    builder.compile().invoke({"messages": []}, config, context=FORGED)
+    assert seen == {"by": "ada", "purse": "purse"}

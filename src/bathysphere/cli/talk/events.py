@@ -12,7 +12,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt
 
-from bathysphere.harness.build import Graph
+from bathysphere.harness.context import context_for_run
+from bathysphere.registry.factories import Graph
 
 MODES: tuple[Literal["messages", "updates", "custom", "tasks"], ...] = (
     "messages",
@@ -115,8 +116,14 @@ class Reader:
     async def run(self, graph_input: Any) -> AsyncIterator[Event]:
         """Run the graph on a message or an answer, until it ends or pauses."""
         pending: dict[str, Interrupt] = {}
+        schema = self.graph.context_schema
         stream = self.graph.astream(
-            graph_input, self.config, stream_mode=MODES, subgraphs=True, version="v2"
+            graph_input,
+            self.config,
+            context=None if schema is None else context_for_run(schema, None),
+            stream_mode=MODES,
+            subgraphs=True,
+            version="v2",
         )
         async for part in stream:
             for event in self._read(part, pending):

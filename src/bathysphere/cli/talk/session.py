@@ -21,7 +21,7 @@ from bathysphere.cli.talk.screen import Screen
 from bathysphere.core.errors import BathysphereError
 from bathysphere.core.ids import new_id
 from bathysphere.core.usage import total
-from bathysphere.harness.build import Graph
+from bathysphere.registry.factories import Graph
 
 INTERRUPTED = 130
 EXIT_COMMANDS = {"/exit", "/quit"}

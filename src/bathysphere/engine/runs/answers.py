@@ -11,7 +11,7 @@ the answers (`interrupted_steps`); once it runs, the questions before it are clo
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -112,6 +112,7 @@ class Answers:
             if carrier is not None:
                 run = await self._runs.add_answers(connection, carrier, together)
             elif together and not waiting_for:
+                work = await _with_context(connection, work or Work(), step)
                 run = await self._resume(connection, thread_id, graph, together, owner, work)
             if run is not None:
                 await connection.execute(_CARRY, (run.run_id, thread_id, list(together)))
@@ -164,10 +165,9 @@ class Answers:
         graph: str,
         answers: Mapping[str, Any],
         owner: Owner,
-        work: Work | None,
+        work: Work,
     ) -> Run:
-        base = (work or Work()).to_json()
-        resumed = Work.from_json({**base, "input": None, "resume": dict(answers)})
+        resumed = replace(work, input=None, resume=dict(answers))
         new = NewRun(thread_id=thread_id, graph=graph, work=resumed, creates_thread=False)
         return await self._runs.enqueue(connection, new, owner=owner)
 
@@ -178,6 +178,14 @@ class _Step:
 
     pending: dict[str, Interrupt[Any]]
     run_id: str | None
+
+
+async def _with_context(connection: Connection, work: Work, step: _Step) -> Work:
+    """The same with the context of the run that asked, unless the answer brings its own."""
+    if work.context is not None or step.run_id is None:
+        return work
+    row = await (await connection.execute(_CONTEXT, (step.run_id,))).fetchone()
+    return replace(work, context=row["context"]) if row is not None else work
 
 
 def _has_step(work: Work | None) -> bool:
@@ -267,6 +275,7 @@ SELECT answer.*, run.status, run.cancel FROM engine.answers answer
  WHERE answer.thread_id = %s
 """
 _RUNNING = "SELECT 1 FROM engine.runs WHERE thread_id = %s AND status = 'running' LIMIT 1"
+_CONTEXT = "SELECT work -> 'context' AS context FROM engine.runs WHERE run_id = %s"
 _CARRY = "UPDATE engine.answers SET run_id = %s WHERE thread_id = %s AND interrupt_id = ANY(%s)"
 _SAVE = """
 INSERT INTO engine.answers (thread_id, interrupt_id, answer) VALUES (%s, %s, %s)

@@ -19,14 +19,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphDrained, GraphRecursionError
 from langgraph.runtime import RunControl
 from langgraph.store.base import BaseStore
-from langgraph.types import Command
 
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import BathysphereError, StorageLost, UpstreamError
 from bathysphere.core.identity import Owner
 from bathysphere.core.ids import new_id
 from bathysphere.core.payments import Purse
-from bathysphere.core.run_context import RunContext
+from bathysphere.core.run_context import RunContext, RunUser
 from bathysphere.engine.attempt_services.effects import PostgresEffectLog
 from bathysphere.engine.attempt_services.file_changes import RunChangeLog
 from bathysphere.engine.attempt_services.owned_store import OwnedStore
@@ -42,10 +41,17 @@ from bathysphere.engine.events.langgraph_stream import StreamMapper
 from bathysphere.engine.events.log import EventLog
 from bathysphere.engine.events.publisher import Publisher
 from bathysphere.engine.graphs import Graph, Graphs
-from bathysphere.engine.records import Mode, Run
+from bathysphere.engine.records import Run
 from bathysphere.engine.runs.attempts import Attempts, EndStatus
+from bathysphere.engine.runs.graph_arguments import (
+    config_of,
+    factory_call_of,
+    input_of,
+    modes_of,
+)
 from bathysphere.engine.runs.probation import Probation
 from bathysphere.engine.runs.queue import Requeue
+from bathysphere.harness.context import context_for_run
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -61,7 +67,7 @@ _END_EVENTS: dict[EndStatus, str] = {
 }
 
 
-ContextFactory = Callable[[RunContext], Any]
+ContextFactory = Callable[[RunContext], RunContext]
 PurseFactory = Callable[[str, Owner, str], Purse]
 """Creates the purse of a run from its thread, owner and run id."""
 
@@ -163,11 +169,56 @@ class Executor:
         self, run: Run, control: RunControl, publisher: Publisher, answer: PartialAnswer
     ) -> bool:
         token = _token(run)
-        graph, saver = self._bind(run, token)
+        saver, store = self._storage(run, token)
+        context = self._context(self._run_context(run, token))
+        is_continued = run.attempt > 1 and await _has_begun(run, saver)
+        config = config_of(run, is_continued=is_continued, user=RunUser(context))
+        call = factory_call_of(run, config, store)
+        async with self._graphs.open(run.graph, call, checkpointer=saver, store=store) as graph:
+            schema = graph.context_schema
+            options: dict[str, Any] = {
+                "context": context if schema is None else context_for_run(schema, run.work.context),
+                "stream_mode": modes_of(run),
+                "subgraphs": True,
+                "durability": "sync",
+                "control": control,
+                "version": "v2",
+            }
+            return await self._follow(
+                graph, run, config, publisher, answer, options, is_continued=is_continued
+            )
+
+    async def _follow(
+        self,
+        graph: Graph,
+        run: Run,
+        config: RunnableConfig,
+        publisher: Publisher,
+        answer: PartialAnswer,
+        options: dict[str, Any],
+        *,
+        is_continued: bool,
+    ) -> bool:
+        """Stream the graph; return whether it waits for an answer."""
+        mapper = StreamMapper(shows_tasks="tasks" in run.work.modes)
+        if not is_continued and await self._closes_step(run):
+            async for item in close_step(graph, run, config, **options):
+                publisher.add(item)
+        async for part in graph.astream(
+            input_of(run, is_continued=is_continued), config, **options
+        ):
+            if part["type"] == "updates":
+                self._probation.passed(run.run_id)
+            answer.process(part)
+            for item in mapper.map(part):
+                publisher.add(item)
+        return mapper.is_interrupted
+
+    def _run_context(self, run: Run, token: int) -> RunContext:
         effects = PostgresEffectLog(
             self._pool, thread_id=run.thread_id, run_id=run.run_id, token=token
         )
-        context = RunContext(
+        return RunContext(
             tenant=run.owner.tenant,
             user=run.owner.user,
             thread_id=str(run.thread_id),
@@ -176,34 +227,13 @@ class Executor:
             payments=self._purse_of(run, token),
             changes=RunChangeLog(self._pool, run),
         )
-        options: dict[str, Any] = {
-            "context": self._context(context),
-            "stream_mode": _modes(run),
-            "subgraphs": True,
-            "durability": "sync",
-            "control": control,
-            "version": "v2",
-        }
-        mapper = StreamMapper(shows_tasks="tasks" in run.work.modes)
-        is_continued = run.attempt > 1 and await _has_begun(run, saver)
-        config = _config(run, is_continued=is_continued)
-        if not is_continued and await self._closes_step(run):
-            async for item in close_step(graph, run, config, **options):
-                publisher.add(item)
-        async for part in graph.astream(_input(run, is_continued=is_continued), config, **options):
-            if part["type"] == "updates":
-                self._probation.passed(run.run_id)
-            answer.process(part)
-            for item in mapper.map(part):
-                publisher.add(item)
-        return mapper.is_interrupted
 
-    def _bind(self, run: Run, token: int) -> tuple[Graph, FencedSaver]:
-        """Bind the run's graph to storage that this attempt may write."""
+    def _storage(self, run: Run, token: int) -> tuple[FencedSaver, OwnedStore | None]:
+        """The checkpoints and the store that this attempt may write."""
         count = partial(self._stored.reserve, run.owner) if self._stored is not None else None
         saver = FencedSaver(self._pool, run_id=run.run_id, token=token, count_bytes=count)
         store = OwnedStore(self._store, run.owner, count) if self._store is not None else None
-        return self._graphs.bind(run.graph, checkpointer=saver, store=store), saver
+        return saver, store
 
     async def _closes_step(self, run: Run) -> bool:
         """Whether the run is a new message to an interrupted thread."""
@@ -242,8 +272,9 @@ class Executor:
         message = answer.message()
         if message is None:
             return
-        graph, _ = self._bind(run, _token(run))
-        config = _config(run, is_continued=True)
+        saver, store = self._storage(run, _token(run))
+        graph = self._graphs.bind(run.graph, checkpointer=saver, store=store)
+        config = config_of(run, is_continued=True)
         await _retry_storage(lambda: save_answer(graph, config, message, run_id=run.run_id))
 
     async def _handle_failure(
@@ -308,37 +339,6 @@ async def _has_begun(run: Run, saver: BaseCheckpointSaver[str]) -> bool:
     }
     newest = await saver.aget_tuple(config)
     return newest is not None and newest.metadata.get("run_id") == str(run.run_id)
-
-
-def _input(run: Run, *, is_continued: bool) -> Any:
-    """The input of the graph; answers only go to the question they name."""
-    work = run.work
-    if work.answers_first:
-        return None if is_continued else work.input
-    if is_continued:
-        return Command(resume=dict(work.resume)) if work.resume else None
-    if not work.is_command:
-        return work.input
-    return Command(
-        resume=dict(work.resume) if work.resume else None, update=work.update, goto=work.goto
-    )
-
-
-def _config(run: Run, *, is_continued: bool) -> RunnableConfig:
-    place: dict[str, Any] = {"thread_id": str(run.thread_id), "checkpoint_ns": ""}
-    if run.work.checkpoint_id is not None and not is_continued:
-        place["checkpoint_id"] = run.work.checkpoint_id
-    return {
-        "configurable": place,
-        "metadata": {**run.work.metadata, "run_id": str(run.run_id), "graph": run.graph},
-        "run_id": run.run_id,
-        "recursion_limit": run.work.recursion_limit,
-    }
-
-
-def _modes(run: Run) -> list[Any]:
-    needed: tuple[Mode, ...] = ("updates", "tasks")
-    return list(dict.fromkeys((*needed, *run.work.modes)))
 
 
 def _token(run: Run) -> int:

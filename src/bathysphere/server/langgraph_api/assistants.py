@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from bathysphere.agents import AGENTS
 from bathysphere.engine.errors import GraphNotFound
 from bathysphere.engine.graphs import Graphs
 
@@ -34,13 +33,13 @@ def resolve(graphs: Graphs, name: str) -> str:
     raise GraphNotFound(f"Unknown assistant {name!r}", hint=f"available: {', '.join(names)}")
 
 
-def describe(graph: str) -> dict[str, Any]:
+def describe(graphs: Graphs, graph: str) -> dict[str, Any]:
     """An assistant in LangGraph's format."""
     return {
         "assistant_id": assistant_id(graph),
         "graph_id": graph,
         "name": graph,
-        "description": AGENTS.get(graph),
+        "description": graphs.description(graph),
         "config": {},
         "context": {},
         "metadata": {"created_by": "system"},

@@ -49,6 +49,7 @@ async def start(
         update=command.update if command is not None else None,
         goto=command.goto if command is not None else None,
         checkpoint_id=body.checkpoint_id or checkpoint_id,
+        context=body.context,
     )
     if work.checkpoint_id is not None and not await services.states.has_checkpoint(
         thread_id, work.checkpoint_id, owner=owner
@@ -85,6 +86,7 @@ async def _resume(
         metadata=body.metadata,
         update=command.update,
         goto=command.goto,
+        context=body.context,
     )
     result = await services.answers.submit(thread_id, answers, owner=owner, graph=graph, work=work)
     if result.run is not None:

@@ -1,7 +1,8 @@
 """Convert a client's request to the engine's `Work`, keeping only trusted fields.
 
-Of `config` only the recursion limit and the checkpoint to fork from are used. The rest of
-`configurable` and `context` is ignored: the caller's identity comes from the run's row.
+Of `config` only the recursion limit and the checkpoint to fork from are used; the rest of
+`configurable` is ignored. `context` must have the shape that the graph declares. The caller's
+identity comes from the run's row.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Work
 from bathysphere.server.errors import InvalidRequest, NotSupported
+from bathysphere.server.langgraph_api.client_context import check_context
 from bathysphere.server.langgraph_api.client_writes import check_order, check_values
 from bathysphere.server.schemas.protocol import RunConfig
 
@@ -27,12 +29,14 @@ def make_work(
     update: Any = None,
     goto: Any = None,
     checkpoint_id: str | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> Work:
     """Build the work of a run.
 
     Raises:
         FieldNotWritable: The input or the update writes a field that clients may not write, or
             `goto` changes a fixed order of nodes.
+        ContextNotDeclared: The context has a field that the graph does not declare.
     """
     config = config or RunConfig()
     fork = config.configurable.get("checkpoint_id")
@@ -42,6 +46,7 @@ def make_work(
     check_values(graphs, graph, input)
     check_values(graphs, graph, update)
     check_order(graphs, graph, nodes, option="goto")
+    check_context(graphs, graph, context)
     return Work(
         input=input,
         resume=resume,
@@ -50,6 +55,7 @@ def make_work(
         checkpoint_id=checkpoint_id or fork,
         recursion_limit=config.recursion_limit or _LIMIT,
         metadata=_without_reserved(metadata or {}),
+        context=context or None,
     )
 
 

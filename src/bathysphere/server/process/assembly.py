@@ -1,13 +1,13 @@
 """Build the components of a process from its settings: graphs, worker, metrics, tracing."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from langgraph.pregel import Pregel
 from redis.asyncio import Redis
 
-from bathysphere.agents import AGENTS, configured
 from bathysphere.agents.research import ResearchConfig
 from bathysphere.agents.research.settings import PREFIX as RESEARCH
 from bathysphere.agents.research.settings import ResearchSettings
@@ -15,12 +15,15 @@ from bathysphere.core.errors import ConfigError
 from bathysphere.engine.database.pool import Pool
 from bathysphere.engine.database.stored_bytes import StorageLimits
 from bathysphere.engine.fairness import WaitingLimits
-from bathysphere.engine.graphs import Graph, Graphs
+from bathysphere.engine.graphs import Graph, Graphs, Source
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
 from bathysphere.evidence.proof.signing import read_key
 from bathysphere.harness.build import build
 from bathysphere.models.settings import ModelSettings
+from bathysphere.registry.agents import Agent, SpecSource, resolve_agent
+from bathysphere.registry.factories import Factory
+from bathysphere.registry.loading import registered_agents
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import set_up_tracing
@@ -52,22 +55,28 @@ class Instruments:
 
 def graphs_of(
     models: ModelSettings,
-    names: tuple[str, ...] = tuple(AGENTS),
+    agents: Mapping[str, Agent] | None = None,
     *,
     research: ResearchConfig | None = None,
     workspaces: Workspaces | None = None,
 ) -> Graphs:
-    """The agents as graphs, each built at first use; `workspace` uses the configured bucket."""
+    """The agents as graphs, each built at first use; default: all registered agents."""
 
-    def make(name: str) -> Graph:
-        if name == "research":
-            return build(configured(name, models, config=_required(research)))
-        has_bucket = name == "workspace" and workspaces is not None
-        backend = workspaces.agent_files() if has_bucket and workspaces else None
-        return build(configured(name, models, backend=backend))
+    def make(agent: Agent) -> Graph:
+        content = agent.content
+        own = content.built_in if isinstance(content, SpecSource) else None
+        files = workspaces.agent_files() if own == "workspace" and workspaces else None
+        config = _required(research) if own == "research" else None
+        found = resolve_agent(agent, models, backend=files, config=config)
+        return found if isinstance(found, Pregel) else build(found)
 
-    factories: dict[str, Callable[[], Graph]] = {name: partial(make, name) for name in names}
-    return Graphs(factories)
+    agents = registered_agents() if agents is None else agents
+    sources: dict[str, Source] = {
+        name: agent.content if isinstance(agent.content, Factory) else partial(make, agent)
+        for name, agent in agents.items()
+    }
+    about = {name: agent.description for name, agent in agents.items() if agent.description}
+    return Graphs(sources, descriptions=about)
 
 
 def research_of(

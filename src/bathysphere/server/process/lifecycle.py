@@ -82,6 +82,7 @@ async def serve(
 ) -> None:
     """Serve requests until a signal arrives; `with_worker` also executes runs."""
     settings = _allow_mint(settings, payments)
+    await graphs.prepare()
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(_closing(listen(settings.host, settings.port)))
         url = url_of(listening)
@@ -126,6 +127,7 @@ async def work(
     payments: PaymentSettings | None = None,
 ) -> None:
     """Execute runs until a signal arrives."""
+    await graphs.prepare()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(tracing_of(settings, "bathysphere-worker"))
         database = await stack.enter_async_context(_database(settings, url="", with_worker=True))

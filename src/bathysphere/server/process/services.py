@@ -92,6 +92,7 @@ async def open_services(
     The database must be migrated (`bathysphere.engine.database.schema.migrate`).
     """
     clock = clock or SystemClock()
+    await graphs.prepare()
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(open_pool(database))
         await migrate_store(database)

@@ -126,6 +126,7 @@ async def _run_start(handler: CommandHandler, params: Json) -> Json:
         input=request.input,
         config=request.config,
         metadata=request.metadata,
+        context=request.context,
     )
     await _check_fork(handler, work)
     return await handler.start(graph, work, request.multitask_strategy, create_if_missing=True)
@@ -145,6 +146,7 @@ async def _respond(handler: CommandHandler, params: Json) -> Json:
         goto=request.goto,
         config=request.config,
         metadata=request.metadata,
+        context=request.context,
     )
     accepted = await handler.services.answers.submit(
         handler.thread_id, answers, owner=handler.owner, graph=graph, work=work
@@ -202,6 +204,7 @@ async def _fork(handler: CommandHandler, params: Json) -> Json:
         input=request.input,
         config=request.config,
         metadata=request.metadata,
+        context=request.context,
         checkpoint_id=request.checkpoint_id,
     )
     await _check_fork(handler, work)

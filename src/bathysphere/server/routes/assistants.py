@@ -12,6 +12,7 @@ from bathysphere.server.deps import CurrentOwner, ServicesDep
 from bathysphere.server.langgraph_api.assistants import assistant_id, describe, resolve
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.process.services import Services
 from bathysphere.server.schemas.protocol import Open
 from bathysphere.server.schemas.threads import Limit, Offset
 
@@ -40,20 +41,20 @@ class AssistantSearch(Open):
 @router.post("/search", response_model=list[dict[str, Any]])
 async def search(body: AssistantSearch, _: CurrentOwner, services: ServicesDep) -> Response:
     """Search assistants."""
-    found = [a for a in map(describe, services.graphs.names()) if body.matches(a)]
+    found = _matching(services, body)
     return JSON(found[body.offset : body.offset + body.limit])
 
 
 @router.post("/count", response_model=int)
 async def count(body: AssistantSearch, _: CurrentOwner, services: ServicesDep) -> Response:
     """Count assistants."""
-    return JSON(len([a for a in map(describe, services.graphs.names()) if body.matches(a)]))
+    return JSON(len(_matching(services, body)))
 
 
 @router.get("/{assistant}", response_model=dict[str, Any])
 async def get(assistant: str, _: CurrentOwner, services: ServicesDep) -> Response:
     """Get an assistant by id or graph name."""
-    return JSON(describe(resolve(services.graphs, assistant)))
+    return JSON(describe(services.graphs, resolve(services.graphs, assistant)))
 
 
 @router.get("/{assistant}/graph", response_model=dict[str, Any])
@@ -85,6 +86,11 @@ async def schemas(assistant: str, _: CurrentOwner, services: ServicesDep) -> Res
             "context_schema": _schema(bound.get_context_jsonschema),
         }
     )
+
+
+def _matching(services: Services, body: AssistantSearch) -> list[dict[str, Any]]:
+    graphs = services.graphs
+    return [a for name in graphs.names() if body.matches(a := describe(graphs, name))]
 
 
 def _schema(make: Callable[[], Any]) -> Any:

@@ -62,6 +62,7 @@ class RunStart(Open):
     assistant_id: str
     input: Any = None
     config: RunConfig | None = None
+    context: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     multitask_strategy: Strategy | None = Field(
         default=None, validation_alias=AliasChoices("multitask_strategy", "multitaskStrategy")
@@ -85,6 +86,7 @@ class Respond(Open):
     update: dict[str, Any] | None = None
     goto: Any = None
     config: RunConfig | None = None
+    context: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
 
     def answers(self) -> dict[str, Any]:
@@ -132,4 +134,5 @@ class Fork(Open):
     checkpoint_id: str
     input: Any = None
     config: RunConfig | None = None
+    context: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None

@@ -31,12 +31,13 @@ class RunCommand(Open):
 
 
 class RunCreate(Open):
-    """A run to create. `context` and most of `config` are ignored."""
+    """A run to create. `context` is what the graph declares; most of `config` is ignored."""
 
     assistant_id: str
     input: Any = None
     command: RunCommand | None = None
     config: RunConfig | None = None
+    context: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     checkpoint: Checkpoint | None = None
     checkpoint_id: str | None = None

@@ -1,0 +1,138 @@
+"""The targets of a command: which agents it serves, runs or lists.
+
+They come from the command line, from `BATHYSPHERE_TARGETS`, or from the `langgraph.json` of the
+working folder, in this order. Nothing of the agent stack is imported before an agent is loaded.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bathysphere.core.errors import CallerError
+
+if TYPE_CHECKING:
+    from bathysphere.registry.agents import Agent
+    from bathysphere.registry.langgraph_json import Project
+    from bathysphere.registry.selection import Selection
+    from bathysphere.registry.targets import AttributeTarget
+
+VARIABLE = "BATHYSPHERE_TARGETS"
+CONFIG_FILE = "langgraph.json"
+
+
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    """Declare `[TARGET …]` and `--only`."""
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help=f"agents to load: module:attribute, path/file.py:attribute or a {CONFIG_FILE} "
+        f"(default: {CONFIG_FILE} in this folder, if it exists)",
+    )
+    parser.add_argument("--only", action="store_true", help="leave out the agents of packages")
+
+
+def find_selection(words: Sequence[str] = ()) -> "Selection":
+    """Read the targets without importing them, and set the variables of their projects.
+
+    Raises:
+        LoadError: A target or a `langgraph.json` is not valid.
+    """
+    from bathysphere.registry.langgraph_json import read_project
+    from bathysphere.registry.selection import Selection
+    from bathysphere.registry.targets import ConfigTarget, parse_target
+
+    folder = Path.cwd()
+    words = list(words) or os.environ.get(VARIABLE, "").split()
+    if not words and (folder / CONFIG_FILE).is_file():
+        words = [CONFIG_FILE]
+    attributes: list[AttributeTarget] = []
+    projects: list[Project] = []
+    for word in words:
+        target = parse_target(word, folder=folder)
+        if isinstance(target, ConfigTarget):
+            projects.append(read_project(target.file))
+            _set_variables(projects[-1])
+        else:
+            attributes.append(target)
+    return Selection(attributes=tuple(attributes), projects=tuple(projects))
+
+
+def served_agents(words: Sequence[str], *, is_only: bool) -> "dict[str, Agent]":
+    """Load the agents of `serve` and `worker`, and say which are from targets.
+
+    Raises:
+        LoadError: A target cannot be loaded.
+    """
+    selection = find_selection(words)
+    if is_only and not selection.entries():
+        raise CallerError("--only needs a target", hint="name one, or leave out --only")
+    for project in selection.projects:
+        if project.image_keys:
+            keys = ", ".join(project.image_keys)
+            print(f"{project.file}: only for container images, not used: {keys}.", file=sys.stderr)
+    from bathysphere.registry.entry_points import registrations
+    from bathysphere.registry.loading import load_agents
+
+    agents = load_agents(selection, is_only=is_only)
+    known = registrations()
+    for name, agent in agents.items():
+        if not agent.is_registered:
+            instead = f", in place of {known[name].package}'s" if name in known else ""
+            print(f"Loaded {name} from {agent.source}{instead}.", file=sys.stderr)
+    return agents
+
+
+def known_agents(selection: "Selection") -> Mapping[str, str]:
+    """Names and descriptions of all agents, without importing them."""
+    from bathysphere.registry.entry_points import registrations
+
+    found = {
+        name: each.description or f"from {each.package}" for name, each in registrations().items()
+    }
+    for entry in selection.entries():
+        target = entry.target
+        name = target.name or target.attribute
+        about = found.get(target.attribute) if target.is_built_in else None
+        found[name] = entry.description or about or f"from {target.text}"
+    return found
+
+
+def chosen_agent(word: str | None, *, default: str | None = None) -> "Agent":
+    """Load the one agent that a command is about: by name or by target.
+
+    Without a word, the first graph of the folder's project, or the default agent.
+
+    Raises:
+        CallerError: No agent has this name.
+        LoadError: The agent cannot be loaded.
+    """
+    if word is not None and ":" in word:
+        selection = find_selection([word])
+        name = None
+    else:
+        selection = find_selection()
+        name = word or _first_name(selection) or default
+        known = known_agents(selection)
+        if name not in known:
+            raise CallerError(f"Unknown agent: {name}", hint=f"choose {', '.join(sorted(known))}")
+    from bathysphere.registry.loading import load_one
+
+    return load_one(selection, name)
+
+
+def _first_name(selection: "Selection") -> str | None:
+    targets = [each.target for each in selection.entries() if not each.target.is_built_in]
+    return (targets[0].name or targets[0].attribute) if targets else None
+
+
+def _set_variables(project: "Project") -> None:
+    """Set the variables of a project; those that are set already win."""
+    new = {name: value for name, value in project.env.items() if name not in os.environ}
+    os.environ.update(new)
+    if new:
+        place = project.env_file or project.file
+        print(f"Read {', '.join(sorted(new))} from {place}.", file=sys.stderr)

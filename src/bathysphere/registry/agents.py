@@ -1,0 +1,112 @@
+"""An agent that a process serves, whatever it was made from."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langgraph.graph.state import StateGraph
+from langgraph.pregel import Pregel
+
+from bathysphere.agents import configured_spec
+from bathysphere.harness.spec import AgentSpec, GraphSpec, Spec
+from bathysphere.registry.errors import LoadError
+from bathysphere.registry.factories import KINDS, Factory, Graph, factory_of, graph_of
+
+if TYPE_CHECKING:
+    from deepagents.backends.protocol import BackendProtocol
+
+    from bathysphere.models.settings import ModelSettings
+
+SpecFunction = Callable[..., Spec]
+"""`spec(*, models, backend, reliability, config)`: gets the models of the settings."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Agent:
+    """An agent by name.
+
+    Its content is a spec, a function that makes a spec from the settings' models, a compiled graph
+    or a factory.
+    """
+
+    name: str
+    source: str
+    """Where it is from, for messages."""
+    content: "Spec | SpecSource | Graph | Factory"
+    description: str | None = None
+    is_registered: bool = False
+    """Whether a package registers it; otherwise it is a target."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecSource:
+    """A spec function that is imported at its first use."""
+
+    load: Callable[[], SpecFunction]
+    built_in: str | None = None
+    """The name of one of our own agents."""
+
+
+def resolve_agent(
+    agent: Agent,
+    settings: "ModelSettings",
+    *,
+    backend: "BackendProtocol | None" = None,
+    config: Any = None,
+) -> Spec | Graph:
+    """The agent's spec, with the models of the settings, or its compiled graph.
+
+    Raises:
+        LoadError: Its factory fails.
+        ConfigError: One of the models cannot be built.
+    """
+    content = agent.content
+    if isinstance(content, SpecSource):
+        return configured_spec(content.load(), settings, backend=backend, config=config)
+    return asyncio.run(content.describe()) if isinstance(content, Factory) else content
+
+
+def agent_of(
+    value: Any, *, source: str, attribute: str, name: str | None = None, about: str | None = None
+) -> Agent:
+    """Make an agent of an attribute.
+
+    Args:
+        value: The attribute: a spec, a graph, a builder or a factory.
+        source: Where it is from, for messages.
+        attribute: Its name in the module.
+        name: The agent's name; default: the spec's, or the attribute's.
+        about: The description; default: the spec's, or the first line of the factory.
+
+    Raises:
+        LoadError: The attribute is something else.
+    """
+    if isinstance(value, AgentSpec | GraphSpec):
+        own = name or value.name
+        return Agent(
+            name=own, source=source, content=value, description=about or value.description or None
+        )
+    own = name or attribute.rpartition(".")[2]
+    if isinstance(value, StateGraph | Pregel):
+        graph = graph_of(value, name=own, source=source)
+        return Agent(name=own, source=source, content=graph, description=about)
+    if inspect.isclass(value) or not callable(value):
+        return _refuse(value, source)
+    about = about or _first_line(value)
+    if "models" in inspect.signature(value).parameters:
+        spec: SpecFunction = value
+        return Agent(name=own, source=source, content=SpecSource(lambda: spec), description=about)
+    factory = factory_of(value, name=own, source=source)
+    return Agent(name=own, source=source, content=factory, description=about)
+
+
+def _refuse(value: Any, source: str) -> Agent:
+    kind = f"the class {value.__name__}" if inspect.isclass(value) else f"a {type(value).__name__}"
+    raise LoadError(f"{source} is {kind}", hint=f"use {KINDS}")
+
+
+def _first_line(function: Any) -> str | None:
+    text = inspect.getdoc(function) if inspect.isroutine(function) else None
+    return text.splitlines()[0] if text else None

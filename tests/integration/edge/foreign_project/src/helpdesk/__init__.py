@@ -1,0 +1,1 @@
+"""A project that knows nothing of the server it runs on."""
