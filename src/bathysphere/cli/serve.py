@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bathysphere.cli.targets import add_targets, served_agents
+from bathysphere.cli.targets import add_targets, find_selection, served_agents
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -105,9 +105,11 @@ def run(args: argparse.Namespace) -> int:
             hint="pass --redis-url, or omit --no-worker",
         )
     print("Starting…", file=sys.stderr)
-    agents = served_agents(args.targets, is_only=args.only)
+    selection = find_selection(args.targets)
+    agents = served_agents(selection, is_only=args.only)
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
+    from bathysphere.server.custom_routes import load_app
     from bathysphere.server.models.catalog import model_lister
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.process.assembly import graphs_of, research_of
@@ -123,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
     storage = StorageSettings.from_environment()
     workspaces = Workspaces.open(storage)
     list_models = model_lister(models)
+    routes = selection.http_app()
 
     def on_ready(ready: "Ready") -> None:
         _announce(ready, settings, model=models.choice("main").name)
@@ -139,6 +142,7 @@ def run(args: argparse.Namespace) -> int:
             workspaces=workspaces,
             list_models=list_models,
             fetch=research_settings.fetch.rules(),
+            custom_app=load_app(routes) if routes is not None else None,
         )
     )
     print("Stopped.", file=sys.stderr)

@@ -61,13 +61,12 @@ def find_selection(words: Sequence[str] = ()) -> "Selection":
     return Selection(attributes=tuple(attributes), projects=tuple(projects))
 
 
-def served_agents(words: Sequence[str], *, is_only: bool) -> "dict[str, Agent]":
+def served_agents(selection: "Selection", *, is_only: bool) -> "dict[str, Agent]":
     """Load the agents of `serve` and `worker`, and say which are from targets.
 
     Raises:
         LoadError: A target cannot be loaded.
     """
-    selection = find_selection(words)
     if is_only and not selection.entries():
         raise CallerError("--only needs a target", hint="name one, or leave out --only")
     for project in selection.projects:

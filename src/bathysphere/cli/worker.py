@@ -12,7 +12,7 @@ from bathysphere.cli.serve import (
     settings_of,
     warn_about_models,
 )
-from bathysphere.cli.targets import add_targets, served_agents
+from bathysphere.cli.targets import add_targets, find_selection, served_agents
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             "A worker needs the database and Redis that its API uses",
             hint="pass --database-url and --redis-url; `bathysphere serve` needs neither",
         )
-    agents = served_agents(args.targets, is_only=args.only)
+    agents = served_agents(find_selection(args.targets), is_only=args.only)
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.payments.settings import PaymentSettings

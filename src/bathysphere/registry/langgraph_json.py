@@ -34,12 +34,10 @@ _SECTIONS: Mapping[str, Mapping[str, str]] = {
     "auth": {"path": "use BATHYSPHERE_AUTH: API keys or OpenID Connect"},
     "store": {"index": "search by meaning is not available yet", "ttl": "items do not expire"},
     "checkpointer": {"ttl": "threads are kept until they are deleted"},
-    "http": {
-        "app": "serve your routes from a process of their own",
-        "cors": "set BATHYSPHERE_CORS_ORIGINS",
-    },
+    "http": {"cors": "set BATHYSPHERE_CORS_ORIGINS"},
 }
-"""Keys that this server cannot honour yet, with what to do instead."""
+"""Sections, and what to do instead of a setting that this server cannot honour."""
+_HONOURED = frozenset({"http.app", "http.enable_custom_route_auth"})
 _UNSUPPORTED = frozenset({"encryption", "ui", "ui_config", "webhooks"})
 _KEYS = frozenset({"$schema", "dependencies", "env", "graphs", *_SECTIONS, *_UNSUPPORTED})
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -64,6 +62,8 @@ class Project:
     env: Mapping[str, str] = field(default_factory=dict)
     env_file: Path | None = None
     """The file of the variables; None: they are in `langgraph.json` itself."""
+    http_app: AttributeTarget | None = None
+    """The project's own routes."""
     image_keys: tuple[str, ...] = ()
     """Keys that only describe a container image."""
 
@@ -84,6 +84,7 @@ def read_project(file: Path) -> Project:
         paths=tuple(reader.paths(data.get("dependencies", []))),
         env=env,
         env_file=env_file,
+        http_app=reader.http_app(data.get("http") or {}),
         image_keys=tuple(sorted(IMAGE_KEYS & data.keys())),
     )
 
@@ -114,11 +115,11 @@ class _Reader:
                 self._check_section(key, value)
 
     def _check_section(self, key: str, section: Any) -> None:
-        """Refuse every setting of a section that is switched on."""
+        """Refuse every other setting of a section that is switched on."""
         if not isinstance(section, dict):
             raise self._error(key, "must be an object")
         for name, value in section.items():
-            if value:
+            if value and f"{key}.{name}" not in _HONOURED:
                 hint = _SECTIONS[key].get(name, "remove it")
                 raise self._error(f"{key}.{name}", "is not supported", hint=hint)
 
@@ -132,18 +133,27 @@ class _Reader:
         key = f"graphs.{name}"
         check_name(name, str(self._file))
         parts = {"path": entry} if isinstance(entry, str) else entry
-        if not isinstance(parts, dict) or not isinstance(parts.get("path"), str):
+        if not isinstance(parts, dict):
             raise self._error(key, "must be a path", hint='use "./file.py:attribute"')
         if unknown := parts.keys() - {"path", "description"}:
             raise self._error(f"{key}.{min(unknown)}", "is unknown", hint="correct or remove it")
         description = parts.get("description")
         if description is not None and not isinstance(description, str):
             raise self._error(f"{key}.description", "must be text")
+        target = self._target(key, parts.get("path"), name)
+        return GraphEntry(target=target, description=description)
+
+    def http_app(self, http: Mapping[str, Any]) -> AttributeTarget | None:
+        path = http.get("app")
+        return self._target("http.app", path) if path else None
+
+    def _target(self, key: str, path: Any, name: str | None = None) -> AttributeTarget:
+        if not isinstance(path, str):
+            raise self._error(key, "must be a path", hint='use "./file.py:attribute"')
         try:
-            target = parse_attribute(parts["path"], folder=self._folder, name=name)
+            return parse_attribute(path, folder=self._folder, name=name)
         except LoadError as error:
             raise self._error(key, f"cannot be used: {error.message}", hint=error.hint) from error
-        return GraphEntry(target=target, description=description)
 
     def paths(self, dependencies: Any) -> Sequence[Path]:
         if not _is_texts(dependencies):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bathysphere.registry.errors import LoadError
 from bathysphere.registry.langgraph_json import GraphEntry, Project
 from bathysphere.registry.targets import AttributeTarget
 
@@ -12,6 +13,18 @@ class Selection:
 
     attributes: tuple[AttributeTarget, ...] = ()
     projects: tuple[Project, ...] = ()
+
+    def http_app(self) -> AttributeTarget | None:
+        """The routes of the projects' own app.
+
+        Raises:
+            LoadError: Two projects have one.
+        """
+        apps = [project.http_app for project in self.projects if project.http_app is not None]
+        if len(apps) > 1:
+            texts = " and ".join(app.text for app in apps)
+            raise LoadError(f"Two projects set 'http.app': {texts}", hint="serve one of them")
+        return apps[0] if apps else None
 
     def entries(self) -> list[GraphEntry]:
         """All graphs, in the order in which they were named."""

@@ -4,9 +4,11 @@ from typing import TypeGuard
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
 from bathysphere.server import errors
+from bathysphere.server.custom_routes import CustomRoutes
 from bathysphere.server.identity import Identify, once
 from bathysphere.server.models import loading_routes as model
 from bathysphere.server.models import routes as models
@@ -61,6 +63,7 @@ def create_app(
     research: ResearchService | None = None,
     list_models: ListModels | None = None,
     page_fetcher: Pages | None = None,
+    custom_app: Starlette | None = None,
 ) -> FastAPI:
     """Create the FastAPI app of an API process.
 
@@ -73,6 +76,7 @@ def create_app(
         research: Serves research reports and loads the model; None disables both.
         list_models: Lists the configured models; without it the list is empty.
         page_fetcher: Fetches web pages for users; None disables it.
+        custom_app: The operator's own routes; whoever opens the app runs its lifespan.
     """
     app = describe_app()
     app.state.services = services
@@ -83,6 +87,8 @@ def create_app(
     app.state.list_models = list_models
     app.state.pages = page_fetcher
     app.router.default = StaticFiles(app.router.default, routes=first_segments())
+    if custom_app is not None:
+        app.router.default = CustomRoutes(custom_app, app.router.default, identify=identify)
     return app
 
 

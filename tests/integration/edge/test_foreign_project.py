@@ -167,6 +167,12 @@ async def test_an_answer_without_a_context_keeps_that_of_the_question(client, ed
     assert ended["notes"] == ["warm: yes"]
 
 
+def test_its_own_routes_are_beside_those_of_the_api(url):
+    assert httpx.get(f"{url}/helpdesk/hours").json() == {"open": ["pool"], "for": "local"}
+    assert "shadowed" not in httpx.get(f"{url}/info").json()
+    assert httpx.get(f"{url}/helpdesk/nothing").status_code == 404
+
+
 def test_a_worker_elsewhere_runs_the_same_targets(project, edge_database, command):
     arguments = ("--database-url", edge_database.url, "--redis-url", REDIS)
     worker = command("worker", *arguments, folder=project, HELPDESK_LEFT=str(project / "left"))

@@ -7,6 +7,7 @@ import pytest
 
 from bathysphere.registry.errors import LoadError
 from bathysphere.registry.langgraph_json import IMAGE_KEYS, read_project
+from bathysphere.registry.selection import Selection
 
 ROOT = Path(__file__).parents[3]
 GRAPHS = {"helper": "my.agents:graph"}
@@ -31,6 +32,15 @@ def test_a_whole_project(tmp_path):
     assert (second.target.module, second.description) == ("my.agents", "Helps")
     assert project.paths == (tmp_path, tmp_path / "src")
     assert (project.env, project.env_file) == ({"NAME": "value"}, tmp_path / "dev.env")
+
+
+def test_routes_of_a_project(tmp_path):
+    (tmp_path / "routes.py").touch()
+    http = {"app": "./routes.py:app", "enable_custom_route_auth": True}
+    project = read(tmp_path, http=http)
+    assert project.http_app.file == tmp_path / "routes.py"
+    with pytest.raises(LoadError, match=r"Two projects set 'http\.app'"):
+        Selection(projects=(project, project)).http_app()
 
 
 def test_variables_may_be_in_the_file_itself(tmp_path):
@@ -82,6 +92,8 @@ def test_what_is_switched_off_is_accepted(tmp_path, keys):
         ({"store": {"ttl": {"default_ttl": 1}}}, "'store.ttl'"),
         ({"checkpointer": {"ttl": {"default_ttl": 1}}}, "'checkpointer.ttl'"),
         ({"http": {"app": "./app.py:app"}}, "'http.app'"),
+        ({"http": {"app": 5}}, "'http.app'"),
+        ({"http": {"disable_runs": True}}, "'http.disable_runs'"),
         ({"http": {"cors": {"allow_origins": ["*"]}}}, "'http.cors'"),
         ({"http": 5}, "'http'"),
         ({"webhooks": {"url": "x"}}, "'webhooks'"),

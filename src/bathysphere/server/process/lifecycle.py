@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from bathysphere.engine.database.embedded import claim_folder, embedded_postgres
@@ -79,6 +80,7 @@ async def serve(
     research: ResearchService | None = None,
     list_models: ListModels | None = None,
     fetch: FetchRules | None = None,
+    custom_app: Starlette | None = None,
 ) -> None:
     """Serve requests until a signal arrives; `with_worker` also executes runs."""
     settings = _allow_mint(settings, payments)
@@ -101,6 +103,7 @@ async def serve(
             research=research,
             list_models=list_models,
             fetch=fetch,
+            custom_app=custom_app,
         )
         front = listener(
             app,
@@ -323,7 +326,10 @@ async def _app(
     research: ResearchService | None,
     list_models: ListModels | None,
     fetch: FetchRules | None,
+    custom_app: Starlette | None,
 ) -> ASGIApp:
+    if custom_app is not None:
+        await stack.enter_async_context(custom_app.router.lifespan_context(custom_app))
     http = await stack.enter_async_context(issuer_client())
     identify = identify_by(settings, pool=services.pool, http=http, clock=services.clock)
     edge = Edge(
@@ -344,6 +350,7 @@ async def _app(
         research=research,
         list_models=list_models,
         page_fetcher=Pages(fetch, clock=services.clock) if fetch is not None else None,
+        custom_app=custom_app,
     )
     return wrap(app, edge)
 
