@@ -11,8 +11,14 @@ from langgraph.pregel import Pregel
 
 from bathysphere.agents import configured_spec
 from bathysphere.harness.spec import AgentSpec, GraphSpec, Spec
-from bathysphere.registry.errors import LoadError
-from bathysphere.registry.factories import KINDS, Factory, Graph, factory_of, graph_of
+from bathysphere.registry.factories import (
+    Factory,
+    Graph,
+    factory_of,
+    graph_of,
+    not_an_agent,
+    takes_models,
+)
 
 if TYPE_CHECKING:
     from deepagents.backends.protocol import BackendProtocol
@@ -93,18 +99,13 @@ def agent_of(
         graph = graph_of(value, name=own, source=source)
         return Agent(name=own, source=source, content=graph, description=about)
     if inspect.isclass(value) or not callable(value):
-        return _refuse(value, source)
+        raise not_an_agent(value, source)
     about = about or _first_line(value)
-    if "models" in inspect.signature(value).parameters:
+    if takes_models(value, source):
         spec: SpecFunction = value
         return Agent(name=own, source=source, content=SpecSource(lambda: spec), description=about)
     factory = factory_of(value, name=own, source=source)
     return Agent(name=own, source=source, content=factory, description=about)
-
-
-def _refuse(value: Any, source: str) -> Agent:
-    kind = f"the class {value.__name__}" if inspect.isclass(value) else f"a {type(value).__name__}"
-    raise LoadError(f"{source} is {kind}", hint=f"use {KINDS}")
 
 
 def _first_line(function: Any) -> str | None:

@@ -97,7 +97,7 @@ class Factory:
     async def _call(self, call: FactoryCall) -> Any:
         values = {"config": call.config, "runtime": call.runtime()}
         arguments = {name: values[kind] for name, kind in self.arguments}
-        if inspect.iscoroutinefunction(inspect.unwrap(self.function)):
+        if inspect.iscoroutinefunction(self.function):
             return await self.function(**arguments)
         # It may read files or connect: not on the event loop.
         value = await asyncio.to_thread(self.function, **arguments)
@@ -119,7 +119,7 @@ def graph_of(value: Any, *, name: str, source: str) -> Graph:
         raise load_failure(source, error) from error
     if isinstance(value, Pregel):
         return value
-    raise LoadError(f"{source} is {_described(value)}", hint=f"use {KINDS}")
+    raise not_an_agent(value, source)
 
 
 def factory_of(function: Callable[..., Any], *, name: str, source: str) -> Factory:
@@ -144,6 +144,15 @@ def factory_of(function: Callable[..., Any], *, name: str, source: str) -> Facto
         arguments=arguments,
         is_per_run=bool(arguments) or is_manager,
     )
+
+
+def takes_models(function: Callable[..., Any], source: str) -> bool:
+    """Whether a function makes a spec from the models of the settings.
+
+    Raises:
+        LoadError: It has no signature.
+    """
+    return any(parameter.name == "models" for parameter in _parameters(function, source))
 
 
 def _parameters(function: Callable[..., Any], source: str) -> list[inspect.Parameter]:
@@ -173,9 +182,10 @@ def _kind(parameter: inspect.Parameter, source: str) -> str | None:
     )
 
 
-def _described(value: Any) -> str:
-    if inspect.isclass(value):
-        return f"the class {value.__name__}"
-    if inspect.ismodule(value):
-        return "a module"
-    return f"an object of type {type(value).__name__}"
+def not_an_agent(value: Any, source: str) -> LoadError:
+    """The error for a value that is none of the kinds."""
+    is_class = inspect.isclass(value)
+    kind = (
+        f"the class {value.__name__}" if is_class else f"an object of type {type(value).__name__}"
+    )
+    return LoadError(f"{source} is {kind}", hint=f"use {KINDS}")

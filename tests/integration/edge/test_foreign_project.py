@@ -185,7 +185,7 @@ def test_a_worker_elsewhere_runs_the_same_targets(project, edge_database, comman
     [
         ("import nothing_like_it\n", "No module named 'nothing_like_it'"),
         ("graph = 1 / 0\n", "ZeroDivisionError: division by zero"),
-        ("graph = 5\n", "./broken.py:graph is a int"),
+        ("graph = 5\n", "./broken.py:graph is an object of type int"),
         ("other = 5\n", "there is no 'graph'"),
         ("def graph(model): ...\n", "the parameter 'model'"),
         ("def graph(): return 5\n", "./broken.py:graph is an object of type int"),
