@@ -58,7 +58,8 @@ def parse_target(text: str, *, folder: Path) -> Target:
         name, rest = "", text
     path = folder / rest
     if not is_named and (path.suffix == ".json" or (path / CONFIG_FILE).is_file()):
-        return ConfigTarget(file=_existing(path if path.suffix else path / CONFIG_FILE, text))
+        file = path if path.suffix == ".json" else path / CONFIG_FILE
+        return ConfigTarget(file=_existing(file, text))
     if path.is_dir():
         raise LoadError(f"No {CONFIG_FILE} in the folder {text}", hint=_EXPECTED)
     return parse_attribute(rest, folder=folder, name=name if is_named else None)

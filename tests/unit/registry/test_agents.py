@@ -62,7 +62,7 @@ def test_a_graph_is_an_agent(value):
 
 
 def test_a_spec_is_an_agent_under_its_own_name():
-    spec = AgentSpec(name="own", model=ScriptedChatModel([]), description="Helps")
+    spec = AgentSpec(name="own", model=ScriptedChatModel(), description="Helps")
     found = agent(spec)
     assert (found.name, found.description, found.content) == ("own", "Helps", spec)
     assert agent(spec, name="other").name == "other"
@@ -266,7 +266,7 @@ def test_ours_are_registered_as_those_of_other_packages():
 
 def entry(name: str, value: str, package: str) -> EntryPoint:
     found = EntryPoint(name, value, GROUP)
-    object.__setattr__(found, "__dict__", {**vars(found), "dist": SimpleNamespace(name=package)})
+    vars(found).update(dist=SimpleNamespace(name=package))
     return found
 
 
@@ -308,7 +308,9 @@ def test_an_agent_of_a_package_that_fails_names_the_package(installed):
 def test_two_targets_of_one_name_are_refused(tmp_path):
     (tmp_path / "agents_e.py").write_text(
         "from langgraph.graph import StateGraph, MessagesState, START\n"
-        "graph = StateGraph(MessagesState)\ngraph.add_node('n', print)\ngraph.add_edge(START, 'n')"
+        "graph = StateGraph(MessagesState)\n"
+        "graph.add_node('n', lambda state: {})\n"
+        "graph.add_edge(START, 'n')\n"
     )
     target = parse_attribute("agents_e.py:graph", folder=tmp_path)
     assert "graph" in load_agents(Selection(attributes=(target,)), is_only=True)

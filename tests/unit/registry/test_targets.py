@@ -50,10 +50,10 @@ def test_a_name_in_front_of_a_target_is_the_agents(tmp_path):
     assert (target.name, target.module, target.text) == ("helper", "my.agents", "my.agents:graph")
 
 
-@pytest.mark.parametrize("text", ["langgraph.json", "./langgraph.json", "."])
+@pytest.mark.parametrize("text", ["langgraph.json", "./langgraph.json", ".", "../project.v2"])
 def test_a_config_file_or_its_folder(tmp_path, text):
-    file = write(tmp_path, "langgraph.json", "{}")
-    assert parse_target(text, folder=tmp_path) == ConfigTarget(file=file)
+    file = write(tmp_path, "project.v2/langgraph.json", "{}")
+    assert parse_target(text, folder=tmp_path / "project.v2") == ConfigTarget(file=file)
 
 
 @pytest.mark.parametrize(
