@@ -29,11 +29,23 @@ def undeclared_fields(schema: Any, context: Mapping[str, Any]) -> list[str]:
 
 def context_problems(schema: Any, context: Mapping[str, Any]) -> list[str]:
     """Why values do not fit their declared types: field and reason."""
+    if is_dataclass(schema) or _is_model(schema):
+        return _problems(schema, dict(context))
+    # A TypedDict, field by field: before Python 3.12 pydantic does not take the one of `typing`.
+    types = get_type_hints(schema)
+    return [
+        problem
+        for name, value in context.items()
+        for problem in _problems(types[name], value, name)
+    ]
+
+
+def _problems(type_: Any, value: Any, *place: str) -> list[str]:
     try:
-        TypeAdapter(schema).validate_python(dict(context))
+        TypeAdapter(type_).validate_python(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found]
+        return [f"{'.'.join(map(str, (*place, *e['loc'])))}: {e['msg']}" for e in found]
     except PydanticUserError:  # a type that only the graph itself can check
         return []
     return []
