@@ -46,8 +46,9 @@ def url(served) -> str:
 
 
 @pytest.fixture
-def client(url):
-    return get_client(url=url)
+async def client(url):
+    async with get_client(url=url) as client:
+        yield client
 
 
 def say(text: str) -> dict:
