@@ -53,7 +53,11 @@ def agent(value, **options):
     return agent_of(value, source="my.agents:helper", attribute="helper", **options)
 
 
-@pytest.mark.parametrize("value", [builder(), builder().compile(), doubled], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [builder(), builder().compile(), doubled],
+    ids=["builder", "compiled", "entrypoint"],
+)
 def test_a_graph_is_an_agent(value):
     found = agent(value, about="Helps")
     assert (found.name, found.description) == ("helper", "Helps")
@@ -97,7 +101,9 @@ def test_a_spec_function_gets_the_models_of_the_settings():
     assert seen["layers"]
 
 
-@pytest.mark.parametrize("value", [5, "graph", StateGraph, pytest], ids=str)
+@pytest.mark.parametrize(
+    "value", [5, "graph", StateGraph, pytest], ids=["number", "text", "class", "module"]
+)
 def test_anything_else_is_refused(value):
     with pytest.raises(LoadError, match=r"my\.agents:helper is") as refused:
         agent(value)

@@ -112,7 +112,7 @@ class Answers:
             if carrier is not None:
                 run = await self._runs.add_answers(connection, carrier, together)
             elif together and not waiting_for:
-                work = await _with_context(connection, work or Work(), step)
+                work = await _with_context(connection, work or Work(), step, thread_id)
                 run = await self._resume(connection, thread_id, graph, together, owner, work)
             if run is not None:
                 await connection.execute(_CARRY, (run.run_id, thread_id, list(together)))
@@ -180,11 +180,11 @@ class _Step:
     run_id: str | None
 
 
-async def _with_context(connection: Connection, work: Work, step: _Step) -> Work:
+async def _with_context(connection: Connection, work: Work, step: _Step, thread_id: UUID) -> Work:
     """The same with the context of the run that asked, unless the answer brings its own."""
     if work.context is not None or step.run_id is None:
         return work
-    row = await (await connection.execute(_CONTEXT, (step.run_id,))).fetchone()
+    row = await (await connection.execute(_CONTEXT, (step.run_id, thread_id))).fetchone()
     return replace(work, context=row["context"]) if row is not None else work
 
 
@@ -275,7 +275,9 @@ SELECT answer.*, run.status, run.cancel FROM engine.answers answer
  WHERE answer.thread_id = %s
 """
 _RUNNING = "SELECT 1 FROM engine.runs WHERE thread_id = %s AND status = 'running' LIMIT 1"
-_CONTEXT = "SELECT work -> 'context' AS context FROM engine.runs WHERE run_id = %s"
+_CONTEXT = """
+SELECT work -> 'context' AS context FROM engine.runs WHERE run_id = %s AND thread_id = %s
+"""
 _CARRY = "UPDATE engine.answers SET run_id = %s WHERE thread_id = %s AND interrupt_id = ANY(%s)"
 _SAVE = """
 INSERT INTO engine.answers (thread_id, interrupt_id, answer) VALUES (%s, %s, %s)
