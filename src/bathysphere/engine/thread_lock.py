@@ -39,6 +39,22 @@ async def try_lock_thread(
     return await cursor.fetchone() is not None
 
 
+async def lock_busy(
+    connection: Connection, thread_id: UUID, *, owner: Owner, creates: bool
+) -> None:
+    """Lock the thread and mark it busy, creating it if requested, in one statement.
+
+    Raises:
+        ThreadNotFound: It does not exist or belongs to another owner.
+    """
+    cursor = await connection.execute(
+        _CREATE_BUSY if creates else _LOCK_BUSY,
+        {"thread": thread_id, "tenant": owner.tenant, "owner": owner.user},
+    )
+    if await cursor.fetchone() is None:
+        raise ThreadNotFound(f"Thread {thread_id} not found")
+
+
 async def update_thread_status(connection: Connection, thread_id: UUID) -> None:
     """Set the thread's status from its runs. The caller holds the thread's lock."""
     await connection.execute(_UPDATE_STATUS, {"thread": thread_id})
@@ -53,6 +69,19 @@ SELECT {IDLE_TIMEOUT}
    AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))
    FOR NO KEY UPDATE
 """.encode()  # noqa: S608  # our own constant
+_BUSY = "status = 'busy', updated_at = now()"
+_LOCK_BUSY = f"""
+UPDATE engine.threads SET {_BUSY}
+ WHERE thread_id = %(thread)s AND (tenant, owner) = (%(tenant)s, %(owner)s)
+RETURNING {IDLE_TIMEOUT}
+""".encode()  # noqa: S608  # our own constants
+_CREATE_BUSY = f"""
+INSERT INTO engine.threads AS thread (thread_id, tenant, owner, status)
+VALUES (%(thread)s, %(tenant)s, %(owner)s, 'busy')
+ON CONFLICT (thread_id) DO UPDATE SET {_BUSY}
+ WHERE (thread.tenant, thread.owner) = (EXCLUDED.tenant, EXCLUDED.owner)
+RETURNING {IDLE_TIMEOUT}
+""".encode()  # noqa: S608  # our own constants
 _UPDATE_STATUS = """
 UPDATE engine.threads SET updated_at = now(), status = CASE
        WHEN EXISTS (SELECT 1 FROM engine.runs

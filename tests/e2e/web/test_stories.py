@@ -103,6 +103,14 @@ def test_every_view_is_accessible_in_every_form_and_by_keys(story):
     story("everywhere", [plan, says("Here is the reef.")])
 
 
+LINKED = "It is public: [the log](https://collect.example/?q=everything-that-was-said-in-this-talk)"
+
+
+def test_the_layout_holds_and_a_link_that_carries_data_is_asked_about(story):
+    work = json.dumps({"move": "work", "why": "They ask for a place."})
+    story("layout", [says(work), says(LINKED)])
+
+
 def test_quick_switches_and_refusals_leave_one_stream_and_lose_nothing(story):
     work = says(json.dumps({"move": "work", "why": "They ask for a change."}))
     script = [

@@ -8,11 +8,10 @@ from psycopg.types.json import Jsonb
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection
-from bathysphere.engine.errors import ThreadNotFound, TooManyWaiting
+from bathysphere.engine.errors import TooManyWaiting
 from bathysphere.engine.fairness import ROOM, WaitingLimits
 from bathysphere.engine.records import Run, Strategy, Work
 from bathysphere.engine.runs.queue import defer_sql
-from bathysphere.engine.thread_lock import IDLE_TIMEOUT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,16 +26,6 @@ class NewRun:
     creates_thread: bool = True
     deletes_thread: bool = False
     """Whether the thread is only for this run, and is deleted after it."""
-
-
-async def lock_busy(connection: Connection, new: NewRun, owner: Owner) -> None:
-    """Lock the thread and mark it busy, creating it if requested, in one statement."""
-    cursor = await connection.execute(
-        _CREATE_AND_LOCK if new.creates_thread else _LOCK,
-        {"thread": new.thread_id, "tenant": owner.tenant, "owner": owner.user},
-    )
-    if await cursor.fetchone() is None:
-        raise ThreadNotFound(f"Thread {new.thread_id} not found")
 
 
 async def insert(
@@ -72,19 +61,6 @@ async def insert(
     return Run.from_row(row)
 
 
-_BUSY = "status = 'busy', updated_at = now()"
-_LOCK = f"""
-UPDATE engine.threads SET {_BUSY}
- WHERE thread_id = %(thread)s AND (tenant, owner) = (%(tenant)s, %(owner)s)
-RETURNING {IDLE_TIMEOUT}
-""".encode()  # noqa: S608  # our own constants
-_CREATE_AND_LOCK = f"""
-INSERT INTO engine.threads AS thread (thread_id, tenant, owner, status)
-VALUES (%(thread)s, %(tenant)s, %(owner)s, 'busy')
-ON CONFLICT (thread_id) DO UPDATE SET {_BUSY}
- WHERE (thread.tenant, thread.owner) = (EXCLUDED.tenant, EXCLUDED.owner)
-RETURNING {IDLE_TIMEOUT}
-""".encode()  # noqa: S608  # our own constants
 # Inserts the run, its job and the answers it carries in one statement.
 #
 # A new message carries the answers that are still waiting for others, and those of the runs that it

@@ -25,9 +25,9 @@ from bathysphere.engine.errors import RunIdTaken, RunNotFound, ThreadBusy
 from bathysphere.engine.events.log import Event, EventLog
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
 from bathysphere.engine.records import CancelAction, Run, RunStatus
-from bathysphere.engine.runs.new_run import NewRun, insert, lock_busy
+from bathysphere.engine.runs.new_run import NewRun, insert
 from bathysphere.engine.runs.queue import Queue
-from bathysphere.engine.thread_lock import lock_thread, update_thread_status
+from bathysphere.engine.thread_lock import lock_busy, lock_thread, update_thread_status
 from bathysphere.tenancy.quota import Quota, Usage, check
 
 RunQuota = Callable[[str], int | None]
@@ -108,7 +108,7 @@ class Runs:
     async def _create(
         self, connection: Connection, new: NewRun, owner: Owner
     ) -> tuple[Created, list[_Ended]]:
-        await lock_busy(connection, new, owner)
+        await lock_busy(connection, new.thread_id, owner=owner, creates=new.creates_thread)
         replaced = _Replaced()
         if new.strategy != "enqueue":
             # A repeated request must not replace its own run.

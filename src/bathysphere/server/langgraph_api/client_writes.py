@@ -1,9 +1,9 @@
-"""Check what clients write to a thread's state.
+"""Check what clients write to a thread's state, and the `context` they send.
 
 Run input, `command.update`, `command.goto`, state updates and the protocol's commands are all
 checked here. A graph that declares the writers of its fields (`core.writers`) accepts from clients
 only the fields declared for them, and clients cannot choose its next node. A graph without
-declarations keeps LangGraph's behaviour.
+declarations keeps LangGraph's behaviour. A `context` must have the shape that the graph declares.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any
 
 from bathysphere.core.writers import Writer
 from bathysphere.engine.graphs import Graphs
+from bathysphere.harness.context import context_problems, undeclared_fields
 from bathysphere.server.errors import InvalidRequest
 
 START = "__start__"
@@ -20,6 +21,12 @@ class FieldNotWritable(InvalidRequest):
     """A client tried to write a field that only the agent may write."""
 
     code = "field_not_writable"
+
+
+class ContextNotDeclared(InvalidRequest):
+    """A context has fields that the graph does not declare, or values of another type."""
+
+    code = "context_not_declared"
 
 
 def check_values(graphs: Graphs, graph: str, values: Any) -> None:
@@ -56,6 +63,25 @@ def check_order(graphs: Graphs, graph: str, nodes: Sequence[str], *, option: str
             f"'{option}' cannot be used with '{graph}': the order of its steps is fixed",
             hint="start a run with input, or answer its question",
         )
+
+
+def check_context(graphs: Graphs, graph: str, context: Mapping[str, Any] | None) -> None:
+    """Check that a graph declares every field of a context, with these types.
+
+    Raises:
+        ContextNotDeclared: A field is not declared, or its value does not fit; the message names
+            the fields.
+    """
+    if not context:
+        return
+    schema = graphs.get(graph).context_schema
+    if unknown := undeclared_fields(schema, context):
+        raise ContextNotDeclared(
+            f"'{graph}' declares no context field {', '.join(map(repr, unknown))}",
+            hint="GET /assistants/{id}/schemas shows the declared fields (context_schema)",
+        )
+    if problems := context_problems(schema, context):
+        raise ContextNotDeclared(f"Invalid context of '{graph}': {'; '.join(problems[:5])}")
 
 
 def _hint(writers: Mapping[str, Writer]) -> str:

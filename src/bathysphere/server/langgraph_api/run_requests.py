@@ -11,8 +11,11 @@ from typing import Any
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Work
 from bathysphere.server.errors import InvalidRequest, NotSupported
-from bathysphere.server.langgraph_api.client_context import check_context
-from bathysphere.server.langgraph_api.client_writes import check_order, check_values
+from bathysphere.server.langgraph_api.client_writes import (
+    check_context,
+    check_order,
+    check_values,
+)
 from bathysphere.server.schemas.protocol import RunConfig
 
 _LIMIT = Work().recursion_limit

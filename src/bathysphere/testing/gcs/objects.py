@@ -149,7 +149,7 @@ class Buckets:
         return self._buckets[name]
 
     def names(self) -> list[str]:
-        """Of all buckets."""
+        """Return the names of all buckets."""
         return sorted(self._buckets)
 
     def create(self, name: str) -> Bucket:

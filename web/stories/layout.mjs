@@ -1,0 +1,86 @@
+// Small things of the layout that were wrong once: alignment, widths, tabs, titles, and links that carry data.
+import { accessible, ask, assert, COLD, DESKTOP, open, PHONE, rest, says, story, url } from './kit.mjs';
+
+const box = async (locator) => (await locator.boundingBox()) ?? assert.fail('it is not visible');
+
+/** The titles of the cards in one row of the welcome stand at one height. */
+async function cardsAreAligned(page) {
+  const cards = await page.locator('.welcome li button').all();
+  const rows = new Map();
+  for (const card of cards) {
+    const { y } = await box(card);
+    const title = (await box(card.locator('b'))).y - y;
+    rows.set(y, [...(rows.get(y) ?? []), title]);
+  }
+  assert.ok(cards.length > 1);
+  for (const titles of rows.values()) assert.ok(Math.max(...titles) - Math.min(...titles) < 1, `${titles}`);
+}
+
+/** The page of the documents keeps its width, whatever is in it. */
+async function documentsKeepTheirWidth(page) {
+  await page.goto(`${url}/documents`);
+  const panel = page.locator('main .panel').first();
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  const before = (await box(panel)).width;
+  assert.ok(before > 600, `${before}`);
+  await page.locator('summary', { hasText: 'Backup' }).click();
+  assert.equal((await box(panel)).width, before);
+  await accessible(page, 'documents, with the backup open');
+}
+
+/** On a phone the page has a title, and no tab of the conversation is lit. */
+async function phoneShowsThePage(page) {
+  await page.setViewportSize(PHONE);
+  await page.getByRole('heading', { level: 1, name: /documents/i }).waitFor();
+  const tab = page.getByRole('button', { name: 'Chat', exact: true });
+  assert.equal(await tab.getAttribute('aria-current'), null);
+  await tab.click();
+  await page.locator('#composer').waitFor();
+  assert.equal(await tab.getAttribute('aria-current'), 'page');
+  await page.setViewportSize(DESKTOP);
+}
+
+/** Every tab of the panel is inside of it. */
+async function tabsFit(page) {
+  await page.getByRole('tab').first().waitFor();
+  const around = await box(page.getByRole('tablist'));
+  const tabs = await page.getByRole('tab').all();
+  assert.ok(tabs.length >= 5, `${tabs.length}`);
+  for (const tab of tabs) {
+    const { x, width } = await box(tab);
+    assert.ok(x >= around.x && x + width <= around.x + around.width + 1, await tab.innerText());
+  }
+}
+
+/** A link that carries data is opened only on request: an opened page would fail the story. */
+async function linkIsAskedAbout(page, context) {
+  await page.getByRole('link', { name: 'the log' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Open collect.example?' });
+  await dialog.getByText('everything-that-was-said').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(context.pages().length, 1);
+}
+
+/** What is typed into a title replaces it. */
+async function renameReplaces(page) {
+  await page.getByRole('button', { name: /^Actions/ }).first().click();
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.getByRole('textbox', { name: 'Rename' }).waitFor();
+  await page.keyboard.type('Dives');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Dives', exact: true }).first().waitFor();
+}
+
+await story(async ({ page, context }) => {
+  await open(page);
+  await cardsAreAligned(page);
+  await ask(page, 'Show me the record.', { agent: 'Tutor' });
+  await says(page, 'It is public', COLD);
+  await rest(page);
+  await tabsFit(page);
+  await linkIsAskedAbout(page, context);
+  await renameReplaces(page);
+  await documentsKeepTheirWidth(page);
+  await phoneShowsThePage(page);
+});
