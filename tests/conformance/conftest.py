@@ -6,22 +6,20 @@ every behaviour so many times in a row (`make conformance-20`).
 
 import asyncio
 import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.database.schema import migrate
+from bathysphere.testing.postgres import temporary_database
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-SERVER = "postgresql://root@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379/5"
 GIVEN = os.environ.get("CONFORMANCE_SERVER")  # reference.py: LangChain's own server
 COUNT = int(os.environ.get("CONFORMANCE_COUNT", "1"))
@@ -35,15 +33,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @contextmanager
 def own_database() -> Iterator[str]:
-    name = f"conformance_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    try:
-        asyncio.run(migrate(Database(url=f"{SERVER}/{name}")))
-        yield f"{SERVER}/{name}"
-    finally:
-        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with temporary_database("conformance") as url:
+        asyncio.run(migrate(Database(url=url)))
+        yield url
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -32,8 +31,8 @@ from bathysphere.engine.runs.worker import Worker, WorkerOptions
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.process.database import migrate_database
 from bathysphere.server.process.services import Services, open_services, open_worker
+from bathysphere.testing.postgres import SERVER, temporary_database
 
-SERVER = "postgresql://root@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379/0"
 ALICE = Owner(tenant="alice", user="alice@a")
 BOB = Owner(tenant="bob", user="bob@b")
@@ -55,21 +54,15 @@ END_EVENTS = ("completed", "failed", "interrupted", "cancelled")
 @contextmanager
 def own_database(server: str = SERVER) -> Iterator[Database]:
     """Create a migrated database with a unique name, and drop it at the end."""
-    name = f"engine_test_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{server}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    database = Database(url=f"{server}/{name}", max_size=8)
-    try:
+    with temporary_database("engine_test", server=server) as url:
+        database = Database(url=url, max_size=8)
         asyncio.run(migrate_database(database))
-        with psycopg.connect(database.url, autocommit=True) as connection:
+        with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(
                 "CREATE TABLE journal (id bigserial, thread text, what text, pid int,"
                 " at timestamptz DEFAULT clock_timestamp())"
             )
         yield database
-    finally:
-        with psycopg.connect(f"{server}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def clean(database: Database) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bathysphere.core.errors import CallerError
+from bathysphere.registry.targets import CONFIG_FILE, ConfigTarget, parse_target
 
 if TYPE_CHECKING:
     from bathysphere.registry.agents import Agent
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from bathysphere.registry.targets import AttributeTarget
 
 VARIABLE = "BATHYSPHERE_TARGETS"
-CONFIG_FILE = "langgraph.json"
 
 
 def add_targets(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,6 @@ def find_selection(words: Sequence[str] = ()) -> "Selection":
     """
     from bathysphere.registry.langgraph_json import read_project
     from bathysphere.registry.selection import Selection
-    from bathysphere.registry.targets import ConfigTarget, parse_target
 
     folder = Path.cwd()
     words = list(words) or os.environ.get(VARIABLE, "").split()
@@ -94,7 +93,7 @@ def known_agents(selection: "Selection") -> Mapping[str, str]:
     }
     for entry in selection.entries():
         target = entry.target
-        name = target.name or target.attribute
+        name = target.listed_name
         about = found.get(target.attribute) if target.is_built_in else None
         found[name] = entry.description or about or f"from {target.text}"
     return found
@@ -125,7 +124,7 @@ def chosen_agent(word: str | None, *, default: str | None = None) -> "Agent":
 
 def _first_name(selection: "Selection") -> str | None:
     targets = [each.target for each in selection.entries() if not each.target.is_built_in]
-    return (targets[0].name or targets[0].attribute) if targets else None
+    return targets[0].listed_name if targets else None
 
 
 def _set_variables(project: "Project") -> None:

@@ -35,7 +35,7 @@ def load_one(selection: Selection, name: str | None) -> Agent:
     """
     _prepare_imports(selection)
     for entry in selection.entries():
-        if name is None or name == (entry.target.name or entry.target.attribute):
+        if name is None or name == entry.target.listed_name:
             return _load(entry)
     return _registered(registrations()[name or ""])
 
@@ -80,7 +80,7 @@ def _registered(registration: Registration) -> Agent:
 def _load(entry: GraphEntry) -> Agent:
     target = entry.target
     if target.is_built_in and (own := registrations().get(target.attribute)) is not None:
-        return replace(_registered(own), name=target.name or target.attribute)
+        return replace(_registered(own), name=target.listed_name)
     return agent_of(
         import_target(target),
         source=target.text,

@@ -32,6 +32,11 @@ class AttributeTarget:
     """The agent's name; None: the spec's, or the attribute's."""
 
     @property
+    def listed_name(self) -> str:
+        """The agent's name as far as it is known without importing the target."""
+        return self.name or self.attribute
+
+    @property
     def is_built_in(self) -> bool:
         """Whether it is one of our own agents, in the form that `langgraph dev` loads."""
         return self.module == "bathysphere.graphs" or self.file == _OWN_GRAPHS

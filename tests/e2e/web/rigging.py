@@ -1,7 +1,6 @@
 """What stories run against: the server in a process of its own, its model, and one Chromium."""
 
 import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,27 +11,13 @@ from pathlib import Path
 from threading import Thread
 from types import MappingProxyType
 
-import psycopg
-
 from bathysphere.testing import ModelServer
+from bathysphere.testing.postgres import temporary_database
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 WEB = ROOT / "web"
-SERVER = "postgresql://root@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379/7"
-
-
-@contextmanager
-def own_database() -> Iterator[str]:
-    name = f"web_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    try:
-        yield f"{SERVER}/{name}"
-    finally:
-        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 PAGE = b"""<html><head><title>The reef</title></head><body><nav>Home</nav><article><h1>The reef</h1>
@@ -130,7 +115,7 @@ def rigged(
     """Everything, started and stopped together; `more` is for the server's environment."""
     index = ROOT / "src" / "bathysphere" / "server" / "static" / "index.html"
     assert index.is_file(), "the browser app is not built: make web"
-    with own_database() as database, ModelServer() as model, site() as place:
+    with temporary_database("web") as database, ModelServer() as model, site() as place:
         where = ["--port", "0", "--database-url", database, "--redis-url", REDIS]
         command = [sys.executable, "-W", "ignore", str(HERE / "serving.py"), *where]
         log = folder / "serve.log"

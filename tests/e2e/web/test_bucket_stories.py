@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rigging import HERE, REDIS, WEB, environment, own_database, process, site
+from rigging import HERE, REDIS, WEB, environment, process, site
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.server.identity.api_keys import ApiKeys, NewKey
 from bathysphere.testing import ModelServer, calls, says
+from bathysphere.testing.postgres import temporary_database
 
 pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(200)]
 SECONDS = 160
@@ -75,7 +76,7 @@ def rigged(folder: Path) -> Iterator[Rig]:
     bucket, tenants = folder / "bucket", folder / "tenants.toml"
     bucket.mkdir()
     tenants.write_text(TENANTS)
-    with own_database() as database, ModelServer() as model, site() as place:
+    with temporary_database("web") as database, ModelServer() as model, site() as place:
         env = {
             **environment(model, place),
             "BATHYSPHERE_AUTH": "api-key",

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -12,13 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from bathysphere.engine.database.pool import Database, Pool, open_pool
 from bathysphere.server.process.database import migrate_database
+from bathysphere.testing.postgres import temporary_database
 
-SERVER = "postgresql://root@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379/0"
 RUN = """
 import sys
@@ -38,16 +36,10 @@ except BathysphereError as error:
 
 @pytest.fixture(scope="session")
 def edge_database() -> Iterator[Database]:
-    name = f"edge_test_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    database = Database(url=f"{SERVER}/{name}")
-    try:
+    with temporary_database("edge_test") as url:
+        database = Database(url=url)
         asyncio.run(migrate_database(database))
         yield database
-    finally:
-        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -1,34 +1,27 @@
 """The database is migrated once, by whichever process is first."""
 
 import asyncio
-import secrets
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import psycopg
 import pytest
-from engine_rig import SERVER
 from procrastinate import App, PsycopgConnector
 from procrastinate.schema import SchemaManager
 from procrastinate.worker import Worker as QueueWorker
 
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.database.schema import migrate, migration_scripts, queue_scripts
+from bathysphere.testing.postgres import temporary_database
 
 pytestmark = pytest.mark.services
 
 
 @pytest.fixture
 def empty() -> Iterator[Database]:
-    name = f"engine_test_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    try:
-        yield Database(url=f"{SERVER}/{name}")
-    finally:
-        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with temporary_database("engine_test") as url:
+        yield Database(url=url)
 
 
 async def test_migrations_of_a_newer_procrastinate_are_applied_once(
@@ -98,18 +91,10 @@ async def test_procrastinate_has_the_tables_and_methods_that_we_use(empty: Datab
     assert version("procrastinate") == "3.10.0"
 
 
-async def test_several_processes_migrate_at_once_and_one_does_the_work():
-    name = f"engine_test_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    try:
-        database = Database(url=f"{SERVER}/{name}")
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(migrate(database)) for _ in range(4)]
-        applied = sorted([task.result() for task in tasks], key=len)
-        assert applied[:3] == [[], [], []]
-        assert applied[3] == sorted(applied[3])
-        assert applied[3][0] == "0001_threads_and_runs.sql"
-    finally:
-        with psycopg.connect(f"{SERVER}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+async def test_several_processes_migrate_at_once_and_one_does_the_work(empty: Database):
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(migrate(empty)) for _ in range(4)]
+    applied = sorted([task.result() for task in tasks], key=len)
+    assert applied[:3] == [[], [], []]
+    assert applied[3] == sorted(applied[3])
+    assert applied[3][0] == "0001_threads_and_runs.sql"

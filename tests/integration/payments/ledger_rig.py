@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -29,8 +28,8 @@ from bathysphere.payments.ledger.refunds import Refunds
 from bathysphere.payments.ledger.sealing import Sealer
 from bathysphere.payments.ledger.swaps import Swaps
 from bathysphere.payments.ledger.withdrawals import Withdrawals
+from bathysphere.testing.postgres import SERVER, temporary_database
 
-SERVER = "postgresql://root@127.0.0.1:5432"
 ALICE = Owner(tenant="t", user="alice")
 BOB = Owner(tenant="t", user="bob")
 GRACE = timedelta(minutes=15)
@@ -60,16 +59,10 @@ class HandClock:
 
 @contextmanager
 def own_database(server: str = SERVER) -> Iterator[Database]:
-    name = f"payments_test_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{server}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    database = Database(url=f"{server}/{name}", max_size=16)
-    try:
+    with temporary_database("payments_test", server=server) as url:
+        database = Database(url=url, max_size=16)
         asyncio.run(migrate(database))
         yield database
-    finally:
-        with psycopg.connect(f"{server}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def empty(database: Database) -> None:

@@ -1,12 +1,10 @@
 """Histories and lists of threads are bounded in bytes, and can be read to their end."""
 
-import secrets
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, TypedDict
 from uuid import UUID, uuid4
 
 import httpx
-import psycopg
 import pytest
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import START, StateGraph
@@ -19,9 +17,9 @@ from bathysphere.engine.graphs import Graphs
 from bathysphere.server.app import create_app
 from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits, ReadTurns
 from bathysphere.server.process.services import Services, open_services
+from bathysphere.testing.postgres import temporary_database
 
 pytestmark = pytest.mark.services
-POSTGRES = "postgresql://root@127.0.0.1:5432"
 ADA = Owner(tenant="acme", user="ada")
 TEXT = "x" * 20_000
 
@@ -46,20 +44,14 @@ def asking_graph(**bound: Any) -> Any:
 
 @pytest.fixture
 async def services() -> AsyncIterator[Services]:
-    name = f"bounded_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    database = Database(url=f"{POSTGRES}/{name}")
-    try:
+    with temporary_database("bounded") as url:
+        database = Database(url=url)
         await migrate(database)
         limits = AnswerLimits(bytes=300_000, states=8)
         async with open_services(
             database=database, graphs=Graphs({"g": graph, "asks": asking_graph}), answers=limits
         ) as opened:
             yield opened
-    finally:
-        with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Any, TypedDict
 
 import httpx
-import psycopg
 import pytest
 from langgraph.graph import START, StateGraph
 
@@ -21,9 +20,9 @@ from bathysphere.server.app import create_app
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.process.services import Services, open_services, open_worker
 from bathysphere.server.process.settings import ServerSettings
+from bathysphere.testing.postgres import temporary_database
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
-POSTGRES = "postgresql://root@127.0.0.1:5432"
 MB = 1024 * 1024
 LIMITS = StorageLimits(per_user=10 * MB, per_tenant=14 * MB)
 
@@ -43,11 +42,8 @@ def writer() -> Any:
 
 @pytest.fixture
 async def services() -> AsyncIterator[Services]:
-    name = f"stored_{secrets.token_hex(6)}"
-    with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    database = Database(url=f"{POSTGRES}/{name}")
-    try:
+    with temporary_database("stored") as url:
+        database = Database(url=url)
         await migrate(database)
         graphs = Graphs({"writer": writer})
         async with open_services(database=database, graphs=graphs, storage=LIMITS) as opened:
@@ -61,9 +57,6 @@ async def services() -> AsyncIterator[Services]:
             yield opened
             worker.drain()
             await working
-    finally:
-        with psycopg.connect(f"{POSTGRES}/test", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
