@@ -6,8 +6,12 @@ RUN := $(VENV)/bin
 LIGHT := tests/unit tests/architecture tests/features tests/docs
 SIDE_BY_SIDE := $(LIGHT) tests/conformance tests/contract tests/integration/payments tests/integration/server \
   tests/e2e/test_plain_install.py tests/integration/tools tests/integration/test_model_server.py \
+  $(addprefix tests/e2e/web/test_,$(addsuffix .py,build bucket_stories research_stories tutor_stories)) \
   tests/integration/test_models.py tests/integration/edge/test_api_keys.py \
   $(addprefix tests/integration/engine/test_,$(addsuffix .py,answers runs schema strict_reading threads))
+
+# Tests start hundreds of processes; without cached bytecode each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # No target is a file.
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
@@ -47,10 +51,14 @@ check: lint types imports test ## What CI runs: lint, types, imports, every test
 
 conformance-20: ## Test both stock clients, each behaviour twenty times
 	@scripts/services.sh
-	CONFORMANCE_COUNT=20 $(RUN)/pytest -q tests/conformance/test_js.py tests/conformance/test_python.py
+	CONFORMANCE_COUNT=20 $(RUN)/pytest -q tests/conformance/test_js.py tests/conformance/test_python*.py
 
 conformance-reference: ## Test the same behaviours on LangChain's development server; last line is JSON
 	$(PY) tests/conformance/reference.py
+
+conformance-surface: ## Compare every operation with LangChain's development server; last line is JSON
+	@scripts/services.sh
+	$(PY) tests/conformance/surface.py
 
 faults-engine: ## Inject seeded faults into real workers, PostgreSQL and Redis; last line is JSON
 	@scripts/services.sh
@@ -59,6 +67,10 @@ faults-engine: ## Inject seeded faults into real workers, PostgreSQL and Redis; 
 faults-interrupts: ## Answer nested, parallel interrupts in every seeded way; last line is JSON
 	@scripts/services.sh
 	$(PY) tests/faults/interrupts_campaign.py --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
+
+faults-crons: ## Kill schedulers and move the clock; every due time must run once; last line is JSON
+	@scripts/services.sh
+	$(PY) -W ignore tests/faults/crons_campaign.py --ticks $(or $(TICKS),500) --seed $(or $(SEED),1)
 
 faults-payments: ## Kill processes at every boundary; break network, mint and PostgreSQL; last line is JSON
 	$(PY) tests/faults/payments_campaign.py --schedules $(or $(SCHEDULES),500) --seed $(or $(SEED),1)

@@ -10,7 +10,8 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 # uv installs in seconds; pip 23 backtracks for minutes.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "uv==0.13.7"
-"$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes -r requirements.lock
+"$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --compile-bytecode \
+  --require-hashes -r requirements.lock
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --editable .
 
 echo "setup: Node packages (scripted model server, JavaScript client, Azure emulator, browser app)"

@@ -104,6 +104,7 @@ def start(arguments: list[str], env: dict[str, str], log: Path) -> subprocess.Po
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
+            start_new_session=True,  # a scheduling group of its own, as a service has
         )
 
 
@@ -153,8 +154,10 @@ class Times:
     """Durations and failures of the victim's script."""
 
     seconds: list[float] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
     steps: dict[str, list[float]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
 
     def p99_ms(self) -> float:
         # Not interpolated: with a few hundred figures the second worst is close to the 99th.
@@ -170,9 +173,12 @@ class Times:
             f"{name} {statistics.median(taken) * 1000:.0f}/{max(taken) * 1000:.0f}"
             for name, taken in self.steps.items()
         )
+        slowest = sorted(zip(self.seconds, self.starts, strict=True), reverse=True)[:6]
+        when = ", ".join(f"{at:.0f} s ({taken * 1000:.0f})" for taken, at in slowest)
         return (
             f"{len(self.seconds)} scripts, p50 {self.p50_ms():.0f} ms, p99 {self.p99_ms():.0f} ms;"
-            f" median/worst of its steps in ms: {worst}"
+            f" median/worst of its steps in ms: {worst};"
+            f" slowest scripts began at: {when}"
         )
 
 
@@ -197,6 +203,7 @@ async def script(client: httpx.AsyncClient, times: Times) -> None:
     except httpx.HTTPError as error:
         times.failures.append(f"{type(error).__name__}: {error}"[:200])
     times.seconds.append(time.perf_counter() - began)
+    times.starts.append(began - times.began)
 
 
 async def victim(port: int, keys: list[str], seconds: float) -> Times:

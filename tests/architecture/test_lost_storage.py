@@ -10,7 +10,11 @@ from pathlib import Path
 ENGINE = Path(__file__).parents[2] / "src" / "bathysphere" / "engine"
 MAPPED_BY_CALLER = {
     ("answers.py", "Answers"): "routes only: server/errors.py answers 503",
+    ("assistants.py", "Assistants"): "routes only: server/errors.py answers 503",
     ("attempts.py", "Attempts"): "Executor: `_retry_storage`, or `Requeue` where nothing was begun",
+    ("outbox.py", "Outbox"): "Sender: logs, and tries again after the lease",
+    ("scheduler.py", "Scheduler"): "Scheduler.run: logs, and looks again; the due time stays",
+    ("service.py", "Crons"): "routes only: server/errors.py answers 503",
     ("file_changes.py", "FileChanges"): "routes only: server/errors.py answers 503",
     ("pool.py", "SharedPool"): "the pool itself: whoever takes a connection is listed or guarded",
     ("queue.py", "Queue"): "Worker._recover_runs continues, routes answer 503",

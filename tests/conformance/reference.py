@@ -100,7 +100,7 @@ def reference() -> Iterator[str]:
                 env={
                     "PATH": os.environ["PATH"],
                     "HOME": folder,
-                    "PYTHONPATH": str(ROOT / "src"),
+                    "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", HERE))),
                     "LANGSMITH_TRACING": "false",
                     "LANGGRAPH_CLI_NO_ANALYTICS": "1",
                 },
@@ -155,7 +155,8 @@ def behaviour(address: str, name: str) -> str | None:
 
 
 def python(address: str) -> dict[str, str | None]:
-    command = [sys.executable, "-m", "pytest", str(HERE / "test_python.py"), "-q", "-rA"]
+    files = map(str, sorted(HERE.glob("test_python*.py")))
+    command = [sys.executable, "-m", "pytest", *files, "-q", "-rA"]
     done = subprocess.run(
         [*command, "--tb=line", "-p", "no:cacheprovider"],
         cwd=ROOT,

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import BaseModel
 from tethered_graphs import tether
@@ -186,6 +188,27 @@ def nested() -> Any:
     return graph.compile()
 
 
+class Topic(TypedDict, total=False):
+    """What a client may send as context."""
+
+    topic: str
+    depth: int
+
+
+def told() -> Any:
+    """Says what context and tags it was given."""
+
+    async def say(state: Items, runtime: Runtime[Topic], config: RunnableConfig) -> Items:
+        given = runtime.context or {}
+        said = [f"{name}={given[name]}" for name in ("topic", "depth") if name in given]
+        return {"items": [*said, *(f"#{tag}" for tag in config.get("tags") or [])]}
+
+    graph = StateGraph(Items, context_schema=Topic)
+    graph.add_node("say", say)
+    graph.add_edge(START, "say")
+    return graph.compile()
+
+
 GRAPHS = {
     "chat": chat,
     "deep": deep,
@@ -193,5 +216,6 @@ GRAPHS = {
     "writer": writer,
     "failing": failing,
     "nested": nested,
+    "told": told,
     "tether": tether,
 }

@@ -13,13 +13,34 @@ from served_graphs import GRAPHS
 from starlette.requests import HTTPConnection
 
 from bathysphere.core.identity import Owner
+from bathysphere.engine.crons.scheduler import SchedulerOptions
+from bathysphere.engine.crons.service import CronLimits
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
+from bathysphere.engine.webhooks.receivers import ReceiverRules
+from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.server.app import create_app
 from bathysphere.server.observability.metrics import Metrics
-from bathysphere.server.process.services import Services, open_services, open_worker
+from bathysphere.server.process.services import (
+    ScheduleOptions,
+    Services,
+    WebhookOptions,
+    open_services,
+    open_worker,
+)
+
+# Due every second, so that a behaviour can see a run; a receiver on this machine.
+SCHEDULES = ScheduleOptions(
+    limits=CronLimits(per_tenant=None, min_seconds=1),
+    scheduler=SchedulerOptions(poll_seconds=0.2),
+)
+WEBHOOKS = WebhookOptions(
+    master=b"the secret of the conformance suite",
+    rules=ReceiverRules(allows_loopback=True),
+    sender=SenderOptions(poll_seconds=0.1),
+)
 
 
 async def identify(connection: HTTPConnection) -> Owner:
@@ -39,7 +60,13 @@ async def make_worker(services: Services) -> Worker:
 
 async def main(url: str, redis: str | None) -> None:
     database = Database(url=url, max_size=20)
-    async with open_services(database=database, graphs=Graphs(GRAPHS), redis_url=redis) as services:
+    async with open_services(
+        database=database,
+        graphs=Graphs(GRAPHS),
+        redis_url=redis,
+        schedules=SCHEDULES,
+        webhooks=WEBHOOKS,
+    ) as services:
         app = create_app(services=services, identify=identify, heartbeat_seconds=2)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
         worker = await make_worker(services)

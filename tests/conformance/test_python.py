@@ -1,59 +1,15 @@
 """The stock Python `langgraph_sdk`: threads, runs, both streams, assistants, store."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.metadata import version
-from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError, ConflictError, NotFoundError
+from sdk_steps import has_items, human, new_thread, status_is, until
 
 pytestmark = pytest.mark.services
-
-
-@pytest.fixture
-async def client(server: str) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=server, api_key=None) as client:
-        yield client
-
-
-@pytest.fixture
-async def bob(server: str) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=server, api_key=None, headers={"x-user": "bob"}) as client:
-        yield client
-
-
-def human(text: str) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": text}]}
-
-
-async def new_thread(client: LangGraphClient, **options: Any) -> str:
-    return (await client.threads.create(**options))["thread_id"]
-
-
-async def until(check: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(15):
-        while not await check():  # noqa: ASYNC110  # another process
-            await asyncio.sleep(0.02)
-
-
-async def status_is(client: LangGraphClient, thread: str, status: str) -> None:
-    async def is_there() -> bool:
-        return (await client.threads.get(thread))["status"] == status
-
-    await until(is_there)
-
-
-async def has_items(client: LangGraphClient, thread: str, count: int) -> None:
-    async def are_there() -> bool:
-        values = (await client.threads.get_state(thread))["values"]
-        return len(values.get("items", [])) >= count
-
-    await until(are_there)
 
 
 def test_the_client_is_the_pinned_one() -> None:
@@ -272,6 +228,14 @@ async def test_a_thread_id_of_ones_own_is_taken_once(client: LangGraphClient) ->
     assert again["thread_id"] == thread
 
 
+async def test_metadata_is_merged(client: LangGraphClient) -> None:
+    thread = await new_thread(client, metadata={"a": 1, "b": 1})
+    changed = await client.threads.update(thread, metadata={"b": 2})
+    assert changed["metadata"].items() >= {"a": 1, "b": 2}.items()
+    assert await client.threads.update(thread, metadata={"c": 3}, return_minimal=True) is None
+    assert (await client.threads.get(thread))["metadata"]["c"] == 3
+
+
 async def test_a_run_on_a_missing_thread_is_refused_or_makes_it(client: LangGraphClient) -> None:
     with pytest.raises(NotFoundError):
         await client.runs.create(str(uuid4()), "steps", input={"name": "x"})
@@ -319,7 +283,7 @@ async def test_runs_without_a_thread(client: LangGraphClient) -> None:
 
 
 async def test_assistants_have_an_id_a_graph_and_schemas(client: LangGraphClient) -> None:
-    found = await client.assistants.search()
+    found = await client.assistants.search(limit=1000)
     assert {a["graph_id"] for a in found} >= {"chat", "deep", "steps"}
     (chat,) = await client.assistants.search(graph_id="chat")
     values = await client.runs.wait(None, chat["assistant_id"], input=human("add"))

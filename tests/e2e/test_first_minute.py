@@ -35,6 +35,8 @@ def serving(command: str, environment: dict[str, str], folder: Path) -> Iterator
             first = server.stdout.readline()
             assert first.startswith("Open http://127.0.0.1:"), errors.read_text()
             assert "in your browser" in first
+            assert server.stdout.readline().startswith("Data is stored in ")
+            assert server.stdout.readline().startswith("Workspaces: none (set ")
             yield next(word for word in first.split() if word.startswith("http"))
         finally:
             server.send_signal(signal.SIGINT)

@@ -30,7 +30,12 @@ from bathysphere.engine.runs.service import NewRun
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.process.database import migrate_database
-from bathysphere.server.process.services import Services, open_services, open_worker
+from bathysphere.server.process.services import (
+    Services,
+    WebhookOptions,
+    open_services,
+    open_worker,
+)
 from bathysphere.testing.postgres import SERVER, temporary_database
 
 REDIS = "redis://127.0.0.1:6379/0"
@@ -70,7 +75,8 @@ def clean(database: Database) -> None:
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(
             "TRUNCATE engine.threads, procrastinate_jobs, procrastinate_workers, journal,"
-            " engine.turns, checkpoints, checkpoint_blobs, checkpoint_writes CASCADE"
+            " engine.turns, engine.assistants, checkpoints, checkpoint_blobs, checkpoint_writes"
+            " CASCADE"
         )
 
 
@@ -197,11 +203,13 @@ class Rig:
 
 
 @asynccontextmanager
-async def open_rig(database: Database, *, redis_url: str | None = None) -> AsyncIterator[Rig]:
+async def open_rig(
+    database: Database, *, redis_url: str | None = None, webhooks: WebhookOptions | None = None
+) -> AsyncIterator[Rig]:
     """Open the services of an API process, with events in memory or in Redis."""
     factories = graphs(database.url)
     async with open_services(
-        database=database, graphs=Graphs(factories), redis_url=redis_url
+        database=database, graphs=Graphs(factories), redis_url=redis_url, webhooks=webhooks
     ) as services:
         yield Rig(services, factories)
 
@@ -237,6 +245,7 @@ class Nursery:
         redis: str = REDIS,
         world: str | None = None,
         start_seconds: float = 30,
+        webhooks: dict[str, Any] | None = None,
     ) -> "WorkerProcess":
         """Start a worker; `world` is the database of its journal, if not the same one.
 
@@ -248,6 +257,7 @@ class Nursery:
             "world_url": world or url,
             "redis_url": redis,
             "worker": asdict(worker),
+            "webhooks": webhooks,
             "start_seconds": start_seconds,
         }
         answer = self._ask({"start": options})
@@ -265,6 +275,17 @@ class Nursery:
         assert answer.startswith("ready "), f"the API did not start: {answer!r}"
         _, pid, port = answer.split()
         return ApiProcess(self, int(pid), int(port))
+
+    def schedule(self, database: Database, *, poll_seconds: float) -> "WorkerProcess":
+        """Start a scheduler, on the clock of `moved_clock.py`."""
+        options = {
+            "database_url": f"{database.url}?application_name=scheduler",
+            "poll_seconds": poll_seconds,
+            "start_seconds": 30,
+        }
+        answer = self._ask({"schedule": options})
+        assert answer.startswith("ready "), f"the scheduler did not start: {answer!r}"
+        return WorkerProcess(self, int(answer.split()[1]))
 
     def wait(self, pid: int) -> int:
         return int(self._ask({"wait": pid}))

@@ -1,9 +1,9 @@
 """Processes to be killed, forked from one that has already imported everything.
 
 Reads one JSON request per line: `{"start": {…}}` forks a worker, which prints `ready <pid>` when it
-is, `{"serve": {…}}` forks an API process, which prints `ready <pid> <port>`; either may print
-`failed`. `{"wait": <pid>}` returns the exit code. Ends with its input, together with everything it
-started: killing a campaign must not leave workers behind.
+is, `{"schedule": {…}}` forks a scheduler, `{"serve": {…}}` forks an API process, which prints
+`ready <pid> <port>`; each may print `failed`. `{"wait": <pid>}` returns the exit code. Ends with
+its input, together with everything it started: killing a campaign must not leave workers behind.
 """
 
 import asyncio
@@ -17,14 +17,24 @@ from typing import Any
 
 from api_process import has_reported, report_failure, report_ready, serve
 from engine_graphs import graphs
+from moved_clock import read_moved_clock
 from own_services import end_with
 
+from bathysphere.engine.crons.scheduler import SchedulerOptions
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import WorkerOptions
+from bathysphere.engine.webhooks.receivers import ReceiverRules
+from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.server.observability.metrics import Metrics
-from bathysphere.server.process.services import open_services, open_worker
+from bathysphere.server.process.services import (
+    ScheduleOptions,
+    WebhookOptions,
+    open_scheduler,
+    open_services,
+    open_worker,
+)
 
 
 async def work(options: dict[str, Any]) -> None:
@@ -32,7 +42,10 @@ async def work(options: dict[str, Any]) -> None:
     database = Database(url=options["database_url"], max_size=4)
     known = Graphs(graphs(options["world_url"]))
     async with open_services(
-        database=database, graphs=known, redis_url=options["redis_url"]
+        database=database,
+        graphs=known,
+        redis_url=options["redis_url"],
+        webhooks=webhook_options(options["webhooks"]) if options["webhooks"] else None,
     ) as services:
         worker = await open_worker(
             services,
@@ -44,6 +57,27 @@ async def work(options: dict[str, Any]) -> None:
         loop.add_signal_handler(signal.SIGTERM, worker.drain)
         report_ready()
         await worker.run()
+
+
+def webhook_options(options: dict[str, Any]) -> WebhookOptions:
+    return WebhookOptions(
+        master=options["master"].encode(),
+        rules=ReceiverRules(allows_loopback=True, timeout_seconds=options["timeout_seconds"]),
+        sender=SenderOptions(poll_seconds=options["poll_seconds"], lease_seconds=1),
+    )
+
+
+async def schedule(options: dict[str, Any]) -> None:
+    """Run the scheduler of a worker, on the campaign's clock."""
+    database = Database(url=options["database_url"], max_size=2)
+    schedules = ScheduleOptions(
+        scheduler=SchedulerOptions(poll_seconds=options["poll_seconds"]), clock=read_moved_clock
+    )
+    async with open_services(
+        database=database, graphs=Graphs(graphs(options["database_url"])), schedules=schedules
+    ) as services:
+        report_ready()
+        await open_scheduler(services, Metrics()).run()
 
 
 async def start(main: Callable[[dict[str, Any]], Awaitable[None]], options: dict[str, Any]) -> None:
@@ -78,6 +112,9 @@ def main() -> None:
         if "start" in request:
             if os.fork() == 0:
                 child(work, request["start"], parent=me)
+        elif "schedule" in request:
+            if os.fork() == 0:
+                child(schedule, request["schedule"], parent=me)
         elif "serve" in request:
             if os.fork() == 0:
                 child(serve, request["serve"], parent=me)

@@ -82,6 +82,7 @@ class TimeSteps:
         self.graves: list[tuple[str, str]] = []
         self.steps = {
             "keep over deletion": self.keep_over_deletion,
+            "keep the older stream over deletion": self.keep_older_stream_over_deletion,
             "keep over revocation": self.keep_over_revocation,
             "delete everything": self.delete_everything,
             "name the dead": self.name_the_dead,
@@ -119,6 +120,22 @@ class TimeSteps:
             self.expect_absent(stream.text, [word, self.mark(second)], first, "a kept stream")
         self.graves.append((thread, first))
         del self.graves[:-20]
+
+    async def keep_older_stream_over_deletion(self) -> None:
+        """The same with the stream of the thread's runs."""
+        first, second = self.two()
+        thread = await self.thread_of(first)
+        stream = OpenStream(
+            self.town.app, "GET", f"/threads/{thread}/stream", headers={"x-user": first}
+        )
+        async with stream:
+            await stream.opened()
+            await self.call(first, "DELETE", f"/threads/{thread}")
+            word = f"{self.mark(second)}-{secrets.token_hex(4)}"
+            await self.make(second, thread)
+            await self.run(second, thread, word)
+            await asyncio.sleep(4 * HEARTBEAT)
+            self.expect_absent(stream.text, [word, self.mark(second)], first, "a kept stream")
 
     async def keep_over_revocation(self) -> None:
         """Revoke a key while its stream is open; its owner continues with another."""
@@ -158,6 +175,8 @@ class TimeSteps:
         word = f"buried-{secrets.token_hex(8)}"
         thread = await self.thread_of(name, title=word)
         await self.run(name, thread, word)
+        cron = {"assistant_id": "plain", "schedule": "0 0 1 1 *", "input": {"items": [word]}}
+        await self.call(name, "POST", f"/threads/{thread}/runs/crons", json=cron)
         owner = owner_of(name)
         store = OwnedStore(self.town.services.store, owner)
         space = (*thread_namespace(thread), "research", "snapshots")
@@ -172,6 +191,7 @@ class TimeSteps:
             "checkpoints": "SELECT 1 FROM checkpoints WHERE thread_id = %(t)s",
             "checkpoint_blobs": "SELECT 1 FROM checkpoint_blobs WHERE thread_id = %(t)s",
             "checkpoint_writes": "SELECT 1 FROM checkpoint_writes WHERE thread_id = %(t)s",
+            "engine.crons": "SELECT 1 FROM engine.crons WHERE thread_id::text = %(t)s",
             "engine.runs": "SELECT 1 FROM engine.runs WHERE thread_id::text = %(t)s",
         }
         found = []

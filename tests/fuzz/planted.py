@@ -7,10 +7,19 @@ from unittest.mock import patch
 
 from kept import Keys
 
+from bathysphere.core.identity import Owner
 from bathysphere.engine import threads
+from bathysphere.engine.assistants import Assistant, Assistants
 from bathysphere.engine.attempt_services import owned_store
 from bathysphere.engine.attempt_services.file_changes import FileChanges, RecordedChange
-from bathysphere.engine.errors import RunNotFound, ThreadNotFound
+from bathysphere.engine.crons.records import Cron
+from bathysphere.engine.crons.service import Crons
+from bathysphere.engine.errors import (
+    AssistantNotFound,
+    CronNotFound,
+    RunNotFound,
+    ThreadNotFound,
+)
 from bathysphere.engine.events import log as events
 from bathysphere.engine.events import redis_log as events_redis
 from bathysphere.engine.records import Run, Thread
@@ -18,6 +27,7 @@ from bathysphere.engine.runs.service import Runs
 from bathysphere.engine.threads import Threads
 from bathysphere.server.langgraph_api import store_items as items
 from bathysphere.server.langgraph_api.thread_states import States
+from bathysphere.server.mcp import endpoint as mcp_endpoint
 from bathysphere.server.sse import StreamRules
 from bathysphere.server.workspaces.service import Workspaces
 from bathysphere.tenancy.root import Root
@@ -55,6 +65,31 @@ async def _any_run(self: Any, run_id: Any, *, owner: Any) -> Run:
 async def _any_runs(self: Any, thread_id: Any, *, owner: Any, **_: Any) -> list[Run]:
     rows = await _all(self._pool, "SELECT * FROM engine.runs WHERE thread_id = %s", thread_id)
     return [Run.from_row(row) for row in rows]
+
+
+async def _any_assistant(self: Any, assistant_id: Any, *, owner: Any) -> Assistant:
+    row = await _one(
+        self._pool,
+        "SELECT * FROM engine.assistants"
+        " JOIN engine.assistant_versions v USING (tenant, owner, assistant_id, version)"
+        " WHERE assistant_id = %s",
+        assistant_id,
+    )
+    if row is None:
+        raise AssistantNotFound("none")
+    return Assistant.from_row({**row, "updated_at": row["created_at"]})
+
+
+async def _any_cron(self: Any, cron_id: Any, *, owner: Any) -> Cron:
+    row = await _one(self._pool, "SELECT * FROM engine.crons WHERE cron_id = %s", cron_id)
+    if row is None:
+        raise CronNotFound("none")
+    return Cron.from_row(row)
+
+
+async def _any_crons(self: Any, wanted: Any, *, owner: Any, **_: Any) -> list[Cron]:
+    rows = await _all(self._pool, "SELECT * FROM engine.crons ORDER BY created_at DESC")
+    return [Cron.from_row(row) for row in rows]
 
 
 async def _any_changes(self: Any, owner: Any, workspace: str, **_: Any) -> list[RecordedChange]:
@@ -113,6 +148,7 @@ def _unchecked_rules(self: StreamRules, *args: Any, **kwargs: Any) -> None:
 
 
 _INIT = StreamRules.__init__
+_ONE_USER = mcp_endpoint.session_user(Owner(tenant="all", user="all"))
 _ROOT = ("owners", "all", "all")
 
 FAULTS: dict[str, Callable[[], list[Any]]] = {
@@ -137,6 +173,8 @@ FAULTS: dict[str, Callable[[], list[Any]]] = {
         patch.object(Runs, "list_of_thread", _any_runs),
         patch.object(Threads, "get", _any_thread),
     ],
+    "a schedule is found by its id alone": lambda: [patch.object(Crons, "get", _any_cron)],
+    "schedules are listed for everybody": lambda: [patch.object(Crons, "search", _any_crons)],
     "a state is read by its thread alone": lambda: [
         patch.object(States, "_thread_row", _any_thread_row)
     ],
@@ -145,6 +183,12 @@ FAULTS: dict[str, Callable[[], list[Any]]] = {
         patch.object(owned_store, "owner_namespace", lambda _: _ROOT),
         # Row-level security alone would hide them.
         patch.object(items, "TenantStore", lambda store, owner: store),
+    ],
+    "an assistant is found by its id alone": lambda: [
+        patch.object(Assistants, "get", _any_assistant)
+    ],
+    "an MCP session answers everybody": lambda: [
+        patch.object(mcp_endpoint, "session_user", lambda owner: _ONE_USER)
     ],
     "changes are listed for everybody": lambda: [
         patch.object(FileChanges, "list_of_workspace", _any_changes)

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "server"))
 
 from kept import HEARTBEAT, Keys, TimeSteps, directory
 from planted import FAULTS, planted
-from test_walls import ASKED, KEY, NAMED, OPEN, PAID, routes
+from test_walls import ASKED, INITIALIZE, KEY, MCP, NAMED, OPEN, PAID, routes
 from workspace_town import Town, drop, open_town, own_database
 
 from bathysphere.backends.object_store import BucketConfig
@@ -44,15 +44,15 @@ WAITS = 0.3
 """Seconds for a call whose stream may have no end."""
 
 RUN = {"assistant_id": "plain", "input": {"items": ["{mark}"]}}
+CRON = {**RUN, "schedule": "0 0 1 1 *", "metadata": {"of": "{mark}"}}
 OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/ok"): {},
     ("GET", "/info"): {},
     ("GET", "/verify"): {},
-    ("POST", "/assistants/search"): {"json": {}},
-    ("POST", "/assistants/count"): {"json": {}},
-    ("GET", "/assistants/{assistant}"): {},
-    ("GET", "/assistants/{assistant}/graph"): {},
-    ("GET", "/assistants/{assistant}/schemas"): {},
+    ("GET", "/docs"): {},
+    ("POST", "/assistants"): {
+        "json": {"graph_id": "plain", "name": "{mark}", "metadata": {"of": "{mark}"}}
+    },
     ("GET", "/models"): {},
     ("GET", "/payments"): {},
     ("POST", "/api/model/load"): {"json": {}},
@@ -60,6 +60,7 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/threads"): {"json": {"metadata": {"of": "{mark}"}}},
     ("POST", "/runs"): {"json": RUN},
     ("POST", "/runs/batch"): {"json": [RUN]},
+    ("POST", "/runs/crons"): {"json": CRON},
     ("POST", "/runs/wait"): {"json": RUN},
     ("POST", "/runs/stream"): {"json": RUN},
     ("PUT", "/store/items"): {
@@ -142,6 +143,9 @@ class Campaign:
         state = (await self.town.call(name, "GET", f"{place}/state")).json()
         mine.add("checkpoint_id", (state.get("checkpoint") or {}).get("checkpoint_id"))
         await self.call(name, ("PUT", "/store/items"), name)
+        await self.call(name, ("POST", "/assistants"), name)
+        await self.open_mcp_session(name)
+        await self.call(name, ("POST", "/runs/crons"), name)
         tenant = name.partition("/")[0]
         self.town.bucket.put(f"{tenant}/main/secret.md", mine.files_mark.encode())
         await self.agent_step(name, name, force="write_file")
@@ -153,6 +157,11 @@ class Campaign:
         if name == "acme/ada":
             self.town.bucket.put("acme/board/secret.md", b"FILES-board-ada")
             mine.add("workspace", "board")
+
+    async def open_mcp_session(self, name: str) -> None:
+        accept = {"accept": MCP["accept"]}
+        opened = await self.town.call(name, "POST", "/mcp", json=INITIALIZE, headers=accept)
+        self.people[name].ids["mcp_session"] = [opened.headers["mcp-session-id"]]
 
     # ── steps ──
 
@@ -187,10 +196,13 @@ class Campaign:
         request = self.filled(CASES[case], path, caller, whose)
         place = request.pop("path")
         self.covered.add((*case, "own" if is_own else "other" if caller else "stranger"))
-        return await self.send(caller, method, place, request, case=case, is_own=is_own)
+        answer = await self.send(caller, method, place, request, case=case, is_own=is_own)
+        if case == ("DELETE", "/mcp") and caller is not None and is_own:
+            await self.open_mcp_session(caller)
+        return answer
 
     async def forget_what_is_gone(self, whose: str) -> None:
-        """Forget deleted threads: whoever uses the id next creates their own."""
+        """Forget what was deleted: whoever uses the id next creates their own."""
         tenant, _, user = whose.partition("/")
         theirs = self.people[whose].ids
         async with self.town.services.pool.connection() as connection:
@@ -200,6 +212,12 @@ class Campaign:
                 (tenant, user, theirs.get("thread_id", [])),
             )
             there = {row["thread_id"] for row in await cursor.fetchall()}
+            cursor = await connection.execute(
+                "SELECT assistant_id::text FROM engine.assistants WHERE tenant = %s AND owner = %s",
+                (tenant, user),
+            )
+            assistants = [row["assistant_id"] for row in await cursor.fetchall()]
+        theirs["assistant"] = assistants[-12:]
         theirs["thread_id"] = [one for one in theirs.get("thread_id", []) if one in there]
         if not theirs["thread_id"]:
             body = {"metadata": {"of": self.people[whose].mark}}
@@ -210,8 +228,9 @@ class Campaign:
         self, case: dict[str, Any], path: str, caller: str | None, whose: str
     ) -> dict[str, Any]:
         theirs, mark = self.people[whose].ids, self.people[caller].mark if caller else "MARK-nobody"
-        values = {"mark": mark, "assistant": "plain", "snapshot_id": "0" * 24}
-        for name in ("thread_id", "run_id", "checkpoint_id", "workspace", "change_id"):
+        values = {"mark": mark, "namespace": "node", "snapshot_id": "0" * 24}
+        names = ("thread_id", "run_id", "cron_id", "checkpoint_id", "workspace", "change_id")
+        for name in (*names, "assistant", "mcp_session"):
             known = theirs.get(name)
             values[name] = (
                 self.dice.choice(known) if known else "00000000-0000-4000-8000-000000000000"
@@ -307,7 +326,8 @@ class Campaign:
         is_named: bool | None = None,
     ) -> Any:
         self.steps += 1
-        waits = WAITS if path.endswith(ENDLESS) else 30
+        is_endless = path.endswith(ENDLESS) or (method, path) == ("GET", "/mcp")
+        waits = WAITS if is_endless else 30
         headers = request.pop("headers", {})
         if caller:
             headers["x-user"] = caller
@@ -363,19 +383,29 @@ class Campaign:
                 ("POST", "/threads"),
                 ("POST", "/runs"),
                 ("POST", "/threads/{thread_id}/runs"),
+                ("POST", "/runs/crons"),
+                ("POST", "/threads/{thread_id}/runs/crons"),
                 ("POST", "/threads/{thread_id}/copy"),
+                ("POST", "/assistants"),
             )
         ):
             return
         found = answer.json()
+        if case == ("POST", "/assistants"):
+            self.people[caller].add("assistant", found["assistant_id"])
+            return
         self.people[caller].add("thread_id", found.get("thread_id"))
         self.people[caller].add("run_id", found.get("run_id"))
+        self.people[caller].add("cron_id", found.get("cron_id"))
 
     async def check_what_is_kept(self) -> None:
         """Check that a tenant's rows and objects contain only that tenant's marks."""
         tenants = {"acme": ["zenith"], "zenith": ["acme"]}
         async with self.town.services.pool.connection() as connection:
-            for table in ("engine.threads", "engine.runs", "engine.file_changes"):
+            for table in (
+                *("engine.threads", "engine.runs", "engine.crons", "engine.file_changes"),
+                *("engine.assistants", "engine.assistant_versions"),
+            ):
                 cursor = await connection.execute(f"SELECT tenant, t::text AS row FROM {table} t")
                 for row in await cursor.fetchall():
                     for other in tenants[row["tenant"]]:

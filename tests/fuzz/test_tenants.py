@@ -51,5 +51,8 @@ SHORTLY = [
     "M10: sources stay in the store",
     "checkpoints stay after a deletion",
     "a living thread is taken over",
+    "an assistant is found by its id alone",
+    "an MCP session answers everybody",
+    "a schedule is found by its id alone",
     "a revoked key goes on",
 ]

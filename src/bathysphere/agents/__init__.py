@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from langchain.agents.middleware.types import AgentMiddleware
 
     from bathysphere.harness.spec import Spec
+    from bathysphere.harness.web_tools import WebAccess
     from bathysphere.models.resolve import Models
     from bathysphere.models.settings import ModelSettings
 
@@ -93,10 +94,11 @@ def configured_spec(
     *,
     backend: "BackendProtocol | None" = None,
     config: Any = None,
+    web: "WebAccess | None" = None,
 ) -> "Spec":
     """The spec that a function makes from the settings' models.
 
-    It gets those of `AgentModule.spec`'s arguments that it has parameters for.
+    It gets those of `AgentModule.spec`'s arguments, and `web`, that it has parameters for.
 
     Raises:
         ConfigError: If one of the models cannot be built.
@@ -109,6 +111,7 @@ def configured_spec(
     models = Models.from_settings(settings)
     layers = reliability(settings, fallback=models.fallback)
     given = {"models": models, "backend": backend, "reliability": layers, "config": config}
+    given["web"] = web
     known = signature(function).parameters
     spec = function(**{name: value for name, value in given.items() if name in known})
     return _with_named_models(spec, models)

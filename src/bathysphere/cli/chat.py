@@ -11,6 +11,7 @@ from bathysphere.cli.targets import chosen_agent
 if TYPE_CHECKING:
     from bathysphere.device.documents import Documents
     from bathysphere.harness.spec import Spec
+    from bathysphere.harness.web_tools import WebAccess
     from bathysphere.registry.agents import Agent
     from bathysphere.registry.factories import Graph
 
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "agent",
         nargs="?",
-        help="agent to chat with, by its name or as a target such as file.py:graph "
+        help="agent to chat with, by its name or as a target such as file.py:graph or a folder "
         "(default: the first graph of the folder's langgraph.json, or simple)",
     )
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use")
@@ -60,16 +61,14 @@ def run(args: argparse.Namespace) -> int:
     from bathysphere.cli.talk.session import Session
     from bathysphere.device.device import Device
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.registry.agents import resolve_agent
+    from bathysphere.registry.agents import agent_settings, resolve_agent
 
     settings = ModelSettings.from_environment()
-    if args.model:
-        settings = settings.model_copy(update={"main": args.model})
     screen = Screen(plain=args.plain)
     unattended = args.message is not None
     requested: Approve = args.approve or "ask"
     rule: Approve = "none" if unattended and requested == "ask" else requested
-    spec = resolve_agent(agent, settings)
+    spec = resolve_agent(agent, settings, model=args.model, web=_web_access(agent))
     documents = shared_documents(spec, args.files)
     device = Device(documents, decide=Proposals(screen=screen, approve=rule).decide)
     session = Session(
@@ -80,13 +79,24 @@ def run(args: argparse.Namespace) -> int:
     )
     if unattended:
         return session.once(args.message)
-    main = settings.choice("main")
+    main = agent_settings(agent, settings, model=args.model).choice("main")
     return session.talk(
         agent=agent.name,
         model=main.name if has_settings_models(agent) else "a model of its own",
         is_default=main.source == "default" and has_settings_models(agent),
         notes=about_files(spec, args.files),
     )
+
+
+def _web_access(agent: "Agent") -> "WebAccess | None":
+    """How the agent reaches the web, if it has tools for it."""
+    from bathysphere.registry.agents import uses_web
+
+    if not uses_web(agent):
+        return None
+    from bathysphere.agents.research.settings import ResearchSettings
+
+    return ResearchSettings.from_environment().web_access()
 
 
 def chat_graph(spec: "Spec | Graph", **services: Any) -> "Graph":

@@ -24,6 +24,13 @@ def explain_failure(raised: Exception, *, command: str) -> BathysphereError | No
     return _of_database(error) or _of_redis(error) or _of_settings(error)
 
 
+def print_error(error: BathysphereError) -> None:
+    """Print an error and its hint."""
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {error.hint}", file=sys.stderr)
+
+
 def innermost(error: Exception) -> Exception:
     """Unwrap exception groups that contain a single error."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:

@@ -1,7 +1,6 @@
 """`bathysphere keys`: manage API keys."""
 
 import argparse
-import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action."""
+    import asyncio
+
     from bathysphere.server.process.settings import ServerSettings
 
     settings = ServerSettings.from_environment(

@@ -13,16 +13,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from bathysphere.cli.failures import explain_failure, innermost
+from bathysphere.cli.failures import explain_failure, innermost, print_error
 
 COMMANDS = (
     "chat",
     "research",
     "verify",
+    "new",
+    "dev",
     "serve",
     "worker",
     "keys",
     "payments",
+    "webhooks",
     "migrate",
     "agents",
     "models",
@@ -168,9 +171,7 @@ def _explain(error: Exception, *, command: str) -> int:
         print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
         print(f"hint: this is a bug; set {DEBUG}=1 for a traceback", file=sys.stderr)
         return UNEXPECTED
-    print(f"error: {known.message}", file=sys.stderr)
-    if known.hint:
-        print(f"hint: {known.hint}", file=sys.stderr)
+    print_error(known)
     return EXIT_CODES.get(known.code, 1)
 
 

@@ -1,7 +1,6 @@
 """`bathysphere migrate`: migrate the database, once before a rollout."""
 
 import argparse
-import asyncio
 
 HELP = "migrate the database to this version"
 
@@ -13,6 +12,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Apply pending migrations and print their names."""
+    import asyncio
+
     from bathysphere.server.process.database import database_of, migrate_database
     from bathysphere.server.process.settings import ServerSettings
 

@@ -1,7 +1,6 @@
 """`bathysphere payments`: inspect and settle the ledger."""
 
 import argparse
-import asyncio
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -33,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action."""
+    import asyncio
+
     from bathysphere.cli.keys import with_database
     from bathysphere.server.process.settings import ServerSettings
 
@@ -65,6 +66,7 @@ async def _audit(pool: "Pool", args: argparse.Namespace) -> int:
 
 
 async def _sweep(pool: "Pool", args: argparse.Namespace) -> int:
+    import asyncio
     from collections import Counter
 
     from bathysphere.core.clock import SystemClock

@@ -1,10 +1,10 @@
 """`bathysphere serve`: the web app and HTTP API, on one machine or as part of a deployment."""
 
 import argparse
-import asyncio
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,16 @@ from bathysphere.cli.targets import add_targets, find_selection, served_agents
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from bathysphere.engine.graphs import Graphs
     from bathysphere.models.settings import ModelSettings
+    from bathysphere.registry.agents import Agent
+    from bathysphere.registry.targets import AttributeTarget
     from bathysphere.server.models.catalog import ModelCard
     from bathysphere.server.process.lifecycle import Ready
     from bathysphere.server.process.settings import ServerSettings
+
+    MakeGraphs = Callable[[Mapping[str, Agent]], Graphs]
+    Companion = Callable[[Graphs, MakeGraphs], Coroutine[Any, Any, None]]
 
 HELP = "open the workspace in your browser, and serve the agents over HTTP"
 
@@ -23,13 +29,7 @@ HELP = "open the workspace in your browser, and serve the agents over HTTP"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the targets and the flags; each flag overrides a `BATHYSPHERE_…` variable."""
     add_targets(parser)
-    network = parser.add_argument_group("address and storage")
-    network.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
-    network.add_argument(
-        "--port", type=int, help="port to listen on (default: 8123, or the next free one)"
-    )
-    network.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
-    add_services(network)
+    add_network(parser)
     access = parser.add_argument_group("authentication")
     access.add_argument("--auth", metavar="MODES", help="anonymous, or api-key and/or oidc")
     access.add_argument(
@@ -42,6 +42,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-worker", action="store_true", help="serve the API only; run workers separately"
     )
     add_process(parser)
+
+
+def add_network(parser: argparse.ArgumentParser) -> None:
+    """Declare the address and storage flags that `serve` and `dev` share."""
+    network = parser.add_argument_group("address and storage")
+    network.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    network.add_argument(
+        "--port", type=int, help="port to listen on (default: 8123, or the next free one)"
+    )
+    network.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
+    add_services(network)
 
 
 def add_services(group: Any) -> None:
@@ -81,6 +92,8 @@ def prepare(settings: "ServerSettings") -> None:
 
 def run_loop(main: Any) -> None:
     """Run a process's main coroutine, on uvloop if installed."""
+    import asyncio
+
     factory: Callable[[], asyncio.AbstractEventLoop]
     try:
         from uvloop import new_event_loop as factory
@@ -94,10 +107,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C or SIGTERM."""
     settings = settings_of(args)
     prepare(settings)
-    if settings.data_dir.exists() and not settings.data_dir.is_dir():
-        raise ConfigError(
-            f"Data folder is a file: {settings.data_dir}", hint="pass a folder with --data-dir"
-        )
+    check_data_dir(settings)
     works = not args.no_worker
     if not works and settings.redis_url is None:
         raise ConfigError(
@@ -107,6 +117,41 @@ def run(args: argparse.Namespace) -> int:
     print("Starting…", file=sys.stderr)
     selection = find_selection(args.targets)
     agents = served_agents(selection, is_only=args.only)
+    run_server(settings, agents, routes=selection.http_app(), works=works)
+    return 0
+
+
+def check_data_dir(settings: "ServerSettings") -> None:
+    """Refuse a data folder that is a file.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if settings.data_dir.exists() and not settings.data_dir.is_dir():
+        raise ConfigError(
+            f"Data folder is a file: {settings.data_dir}", hint="pass a folder with --data-dir"
+        )
+
+
+def run_server(
+    settings: "ServerSettings",
+    agents: "Mapping[str, Agent]",
+    *,
+    routes: "AttributeTarget | None" = None,
+    works: bool = True,
+    on_url: Callable[[str], None] | None = None,
+    companion: "Companion | None" = None,
+) -> None:
+    """Serve agents until Ctrl-C or SIGTERM.
+
+    Args:
+        settings: Address, storage and limits.
+        agents: The agents by name.
+        routes: The project's own app.
+        works: Whether this process executes runs, too.
+        on_url: Called with the address when the server is ready.
+        companion: Runs beside the server; gets the graphs, and a function that makes others.
+    """
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.custom_routes import load_app
@@ -124,29 +169,47 @@ def run(args: argparse.Namespace) -> int:
     research = research_of(settings, models, research_settings)
     storage = StorageSettings.from_environment()
     workspaces = Workspaces.open(storage)
-    list_models = model_lister(models)
-    routes = selection.http_app()
 
     def on_ready(ready: "Ready") -> None:
         _announce(ready, settings, model=models.choice("main").name)
         print(f"Workspaces: {storage.summary}", flush=True)
+        if on_url is not None:
+            on_url(ready.url)
 
-    run_loop(
-        serve(
-            settings,
-            graphs=graphs_of(models, agents, research=research, workspaces=workspaces),
-            research=ResearchService(models=models, research=research),
-            with_worker=works,
-            on_ready=on_ready,
-            payments=PaymentSettings.from_environment(),
-            workspaces=workspaces,
-            list_models=list_models,
-            fetch=research_settings.fetch.rules(),
-            custom_app=load_app(routes) if routes is not None else None,
-        )
+    make = partial(
+        graphs_of,
+        models,
+        research=research,
+        workspaces=workspaces,
+        web=research_settings.web_access(),
     )
+    graphs = make(agents)
+    server = serve(
+        settings,
+        graphs=graphs,
+        research=ResearchService(models=models, research=research),
+        with_worker=works,
+        on_ready=on_ready,
+        payments=PaymentSettings.from_environment(),
+        workspaces=workspaces,
+        list_models=model_lister(models),
+        fetch=research_settings.fetch.rules(),
+        custom_app=load_app(routes) if routes is not None else None,
+    )
+    run_loop(server if companion is None else _with_companion(server, companion(graphs, make)))
     print("Stopped.", file=sys.stderr)
-    return 0
+
+
+async def _with_companion(
+    server: Coroutine[Any, Any, None], companion: Coroutine[Any, Any, None]
+) -> None:
+    """Run both until the server ends; an error of either ends both."""
+    import asyncio
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(companion)
+        await server
+        task.cancel()
 
 
 def _announce(ready: "Ready", settings: "ServerSettings", *, model: str) -> None:
@@ -161,6 +224,8 @@ def _announce(ready: "Ready", settings: "ServerSettings", *, model: str) -> None
 
 def warn_about_models(models: "ModelSettings") -> None:
     """Warn at startup about models that are unavailable, with a hint for each."""
+    import asyncio
+
     from bathysphere.server.models.catalog import model_lister
 
     async def look() -> "list[ModelCard]":

@@ -1,7 +1,8 @@
 """The targets of a command: which agents it serves, runs or lists.
 
-They come from the command line, from `BATHYSPHERE_TARGETS`, or from the `langgraph.json` of the
-working folder, in this order. Nothing of the agent stack is imported before an agent is loaded.
+They come from the command line, from `BATHYSPHERE_TARGETS`, or from the `langgraph.json` or
+`agent.toml` of the working folder, in this order. Nothing of the agent stack is imported before an
+agent is loaded.
 """
 
 import argparse
@@ -12,13 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bathysphere.core.errors import CallerError
-from bathysphere.registry.targets import CONFIG_FILE, ConfigTarget, parse_target
+from bathysphere.registry.targets import (
+    AGENT_FILE,
+    CONFIG_FILE,
+    FORMS,
+    AttributeTarget,
+    ConfigTarget,
+    parse_target,
+)
 
 if TYPE_CHECKING:
     from bathysphere.registry.agents import Agent
     from bathysphere.registry.langgraph_json import Project
     from bathysphere.registry.selection import Selection
-    from bathysphere.registry.targets import AttributeTarget
+    from bathysphere.registry.targets import AgentTarget
 
 VARIABLE = "BATHYSPHERE_TARGETS"
 
@@ -29,8 +37,8 @@ def add_targets(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="TARGET",
-        help=f"agents to load: module:attribute, path/file.py:attribute or a {CONFIG_FILE} "
-        f"(default: {CONFIG_FILE} in this folder, if it exists)",
+        help=f"agents to load: {FORMS} or a {CONFIG_FILE} "
+        f"(default: {CONFIG_FILE} or {AGENT_FILE} in this folder, if it exists)",
     )
     parser.add_argument("--only", action="store_true", help="leave out the agents of packages")
 
@@ -46,9 +54,9 @@ def find_selection(words: Sequence[str] = ()) -> "Selection":
 
     folder = Path.cwd()
     words = list(words) or os.environ.get(VARIABLE, "").split()
-    if not words and (folder / CONFIG_FILE).is_file():
-        words = [CONFIG_FILE]
-    attributes: list[AttributeTarget] = []
+    if not words and any((folder / name).is_file() for name in (CONFIG_FILE, AGENT_FILE)):
+        words = ["."]
+    agents: list[AgentTarget] = []
     projects: list[Project] = []
     for word in words:
         target = parse_target(word, folder=folder)
@@ -56,8 +64,8 @@ def find_selection(words: Sequence[str] = ()) -> "Selection":
             projects.append(read_project(target.file))
             _set_variables(projects[-1])
         else:
-            attributes.append(target)
-    return Selection(attributes=tuple(attributes), projects=tuple(projects))
+            agents.append(target)
+    return Selection(agents=tuple(agents), projects=tuple(projects))
 
 
 def served_agents(selection: "Selection", *, is_only: bool) -> "dict[str, Agent]":
@@ -93,9 +101,10 @@ def known_agents(selection: "Selection") -> Mapping[str, str]:
     }
     for entry in selection.entries():
         target = entry.target
-        name = target.listed_name
-        about = found.get(target.attribute) if target.is_built_in else None
-        found[name] = entry.description or about or f"from {target.text}"
+        about = entry.description or target.listed_description
+        if isinstance(target, AttributeTarget) and target.is_built_in:
+            about = about or found.get(target.attribute)
+        found[target.listed_name] = about or f"from {target.text}"
     return found
 
 
@@ -108,7 +117,7 @@ def chosen_agent(word: str | None, *, default: str | None = None) -> "Agent":
         CallerError: No agent has this name.
         LoadError: The agent cannot be loaded.
     """
-    if word is not None and ":" in word:
+    if word is not None and _is_target(word):
         selection = find_selection([word])
         name = None
     else:
@@ -120,6 +129,11 @@ def chosen_agent(word: str | None, *, default: str | None = None) -> "Agent":
     from bathysphere.registry.loading import load_one
 
     return load_one(selection, name)
+
+
+def _is_target(word: str) -> bool:
+    """Whether a word is a target and not a name: names have neither a colon nor a slash."""
+    return ":" in word or "/" in word or (Path(word) / AGENT_FILE).is_file()
 
 
 def _first_name(selection: "Selection") -> str | None:

@@ -52,9 +52,14 @@ def run(args: argparse.Namespace) -> int:
 
     models = ModelSettings.from_environment()
     warn_about_models(models)
-    research = research_of(settings, models, ResearchSettings.from_environment())
-    workspaces = Workspaces.open(StorageSettings.from_environment())
-    graphs = graphs_of(models, agents, research=research, workspaces=workspaces)
+    research_settings = ResearchSettings.from_environment()
+    graphs = graphs_of(
+        models,
+        agents,
+        research=research_of(settings, models, research_settings),
+        workspaces=Workspaces.open(StorageSettings.from_environment()),
+        web=research_settings.web_access(),
+    )
     payments = PaymentSettings.from_environment()
     run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments))
     print("Stopped.", file=sys.stderr)

@@ -62,10 +62,52 @@ class StorageFull(CallerError):
         return cls(f"Storage of this {scope} is full: {limit} bytes", hint=hint)
 
 
+class CronNotFound(CallerError):
+    """The schedule does not exist or belongs to another owner."""
+
+    code = "cron_not_found"
+
+
+class InvalidSchedule(CallerError):
+    """A cron expression, time zone or end time that cannot be used; the message names the field."""
+
+    code = "invalid_schedule"
+
+
+class InvalidWebhook(CallerError):
+    """A URL that cannot receive webhooks; the message names the field."""
+
+    code = "invalid_webhook"
+
+
+class TooManyCrons(CallerError):
+    """The tenant has reached its limit of schedules."""
+
+    code = "too_many_crons"
+
+
 class GraphNotFound(CallerError):
     """No graph has this name."""
 
     code = "graph_not_found"
+
+
+class AssistantNotFound(CallerError):
+    """The assistant does not exist or belongs to another owner."""
+
+    code = "assistant_not_found"
+
+
+class AssistantExists(CallerError):
+    """The assistant id chosen by the client is already in use."""
+
+    code = "assistant_exists"
+
+
+class TooManyAssistants(CallerError):
+    """The user has too many assistants, or an assistant has too many versions."""
+
+    code = "too_many_assistants"
 
 
 class AnswerRefused(CallerError):

@@ -46,12 +46,23 @@ class Graphs:
             if isinstance(source, Factory) and name not in self._built:
                 self._built[name] = await source.describe()
 
+    def replace(self, other: "Graphs") -> None:
+        """Serve the graphs of another object, which is prepared, instead of these.
+
+        Attempts at runs that have begun go on with the graph that they have.
+        """
+        self._sources = other._sources
+        self._descriptions = other._descriptions
+        self._built = other._built
+        self._serializers = other._serializers
+        self._writers = other._writers
+
     def names(self) -> list[str]:
         """Return the names of all graphs."""
         return sorted(self._sources)
 
-    def get(self, name: str) -> Graph:
-        """Return the graph, building it on first use; of one built per run, its description.
+    def require(self, name: str) -> str:
+        """Return the name.
 
         Raises:
             GraphNotFound: No graph has this name.
@@ -60,6 +71,15 @@ class Graphs:
             raise GraphNotFound(
                 f"Unknown graph {name!r}", hint=f"available: {', '.join(self.names())}"
             )
+        return name
+
+    def get(self, name: str) -> Graph:
+        """Return the graph, building it on first use; of one built per run, its description.
+
+        Raises:
+            GraphNotFound: No graph has this name.
+        """
+        self.require(name)
         if name not in self._built:
             source = self._sources[name]
             if isinstance(source, Factory):

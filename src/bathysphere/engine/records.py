@@ -11,10 +11,16 @@ from bathysphere.core.identity import Owner
 RunStatus = Literal["pending", "running", "success", "error", "interrupted", "timeout", "cancelled"]
 ACTIVE: tuple[RunStatus, ...] = ("pending", "running")
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
+ThreadSortBy = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
 Strategy = Literal["reject", "enqueue", "interrupt", "rollback"]
 CancelAction = Literal["interrupt", "rollback"]
 Mode = Literal["values", "updates", "messages", "custom", "tools", "checkpoints", "tasks"]
 
+_OPTIONAL = (
+    *("context", "assistant_id", "tags", "stream_modes", "stream_subgraphs"),
+    *("interrupt_before", "interrupt_after", "after_seconds", "webhook"),
+)
+_TUPLES = ("goto", "modes", "tags", "stream_modes", "interrupt_before", "interrupt_after")
 MODES: tuple[Mode, ...] = ("values", "updates", "messages", "custom", "tools", "checkpoints")
 
 
@@ -32,13 +38,27 @@ class Work:
     input: Any = None
     resume: Mapping[str, Any] | None = None
     update: Any = None
-    goto: tuple[str, ...] = ()
+    goto: tuple[str | Mapping[str, Any], ...] = ()
+    """Names of nodes, or `{node, arg}` for a node with an input of its own."""
     checkpoint_id: str | None = None
     recursion_limit: int = 1000
     metadata: Mapping[str, Any] = field(default_factory=dict)
     modes: tuple[Mode, ...] = MODES
     context: Mapping[str, Any] | None = None
     """What the client sent in the shape of the graph's `context_schema`; never identity."""
+    assistant_id: str | None = None
+    """The stored assistant the run was started with; None for that of the graph."""
+    tags: tuple[str, ...] = ()
+    stream_modes: tuple[str, ...] = ()
+    """What a client that joins the thread's stream is sent; empty: values."""
+    stream_subgraphs: bool = False
+    interrupt_before: tuple[str, ...] = ()
+    interrupt_after: tuple[str, ...] = ()
+    """Nodes before and after which the run pauses; `*` means all."""
+    after_seconds: float = 0.0
+    """How long the run waits for its time."""
+    webhook: str | None = None
+    """URL that is told when the run has ended (`engine.webhooks`)."""
 
     @property
     def is_command(self) -> bool:
@@ -69,15 +89,14 @@ class Work:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form stored in `engine.runs`."""
         data = asdict(self)
-        if self.context is None:
-            del data["context"]
-        return data
+        # Workers of an older version do not know these fields.
+        return {name: v for name, v in data.items() if name not in _OPTIONAL or v}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read the JSON form stored in `engine.runs`."""
-        values = dict(data)
-        return cls(**{**values, "goto": tuple(values["goto"]), "modes": tuple(values["modes"])})
+        values: dict[str, Any] = {k: tuple(v) if k in _TUPLES else v for k, v in data.items()}
+        return cls(**values)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,9 @@
 """Lock a thread while deciding about its runs, and update its status afterwards."""
 
+from collections.abc import Mapping
 from uuid import UUID
+
+from psycopg.types.json import Jsonb
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection
@@ -40,16 +43,26 @@ async def try_lock_thread(
 
 
 async def lock_busy(
-    connection: Connection, thread_id: UUID, *, owner: Owner, creates: bool
+    connection: Connection,
+    thread_id: UUID,
+    *,
+    owner: Owner,
+    creates: bool,
+    metadata: Mapping[str, str],
 ) -> None:
-    """Lock the thread and mark it busy, creating it if requested, in one statement.
+    """Lock the thread, mark it busy and merge metadata, creating it if requested, in one statement.
 
     Raises:
         ThreadNotFound: It does not exist or belongs to another owner.
     """
     cursor = await connection.execute(
         _CREATE_BUSY if creates else _LOCK_BUSY,
-        {"thread": thread_id, "tenant": owner.tenant, "owner": owner.user},
+        {
+            "thread": thread_id,
+            "tenant": owner.tenant,
+            "owner": owner.user,
+            "metadata": Jsonb(dict(metadata)),
+        },
     )
     if await cursor.fetchone() is None:
         raise ThreadNotFound(f"Thread {thread_id} not found")
@@ -69,15 +82,15 @@ SELECT {IDLE_TIMEOUT}
    AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))
    FOR NO KEY UPDATE
 """.encode()  # noqa: S608  # our own constant
-_BUSY = "status = 'busy', updated_at = now()"
+_BUSY = "status = 'busy', updated_at = now(), metadata = thread.metadata || %(metadata)s"
 _LOCK_BUSY = f"""
-UPDATE engine.threads SET {_BUSY}
+UPDATE engine.threads thread SET {_BUSY}
  WHERE thread_id = %(thread)s AND (tenant, owner) = (%(tenant)s, %(owner)s)
 RETURNING {IDLE_TIMEOUT}
 """.encode()  # noqa: S608  # our own constants
 _CREATE_BUSY = f"""
-INSERT INTO engine.threads AS thread (thread_id, tenant, owner, status)
-VALUES (%(thread)s, %(tenant)s, %(owner)s, 'busy')
+INSERT INTO engine.threads AS thread (thread_id, tenant, owner, status, metadata)
+VALUES (%(thread)s, %(tenant)s, %(owner)s, 'busy', %(metadata)s)
 ON CONFLICT (thread_id) DO UPDATE SET {_BUSY}
  WHERE (thread.tenant, thread.owner) = (EXCLUDED.tenant, EXCLUDED.owner)
 RETURNING {IDLE_TIMEOUT}

@@ -13,7 +13,7 @@ from bathysphere.engine.database.tenant_reads import tenant_connection
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
 from bathysphere.engine.events.log import EventLog
 from bathysphere.engine.namespaces import engine_thread_namespace, owner_namespace
-from bathysphere.engine.records import Thread, ThreadStatus
+from bathysphere.engine.records import Thread, ThreadSortBy, ThreadStatus
 from bathysphere.engine.thread_lock import lock_thread
 
 
@@ -67,16 +67,19 @@ class Threads:
         metadata: Mapping[str, Any] | None = None,
         ids: Sequence[UUID] | None = None,
         title_contains: str = "",
+        sort_by: ThreadSortBy = "updated_at",
+        is_ascending: bool = False,
         limit: int = 10,
         offset: int = 0,
     ) -> list[Thread]:
-        """Return the owner's threads, most recently used first."""
+        """Return the owner's threads; by default the most recently used first."""
+        order = f"{_ORDER[sort_by]} {'ASC' if is_ascending else 'DESC'}, thread_id"
         values = _filter(owner, status, metadata, ids, title_contains)
         async with tenant_connection(self._pool, owner) as connection:
             rows = await (
                 await connection.execute(
                     f"SELECT * FROM engine.threads WHERE {_WHERE}"  # noqa: S608  # our constant
-                    " ORDER BY updated_at DESC LIMIT %(limit)s OFFSET %(offset)s".encode(),
+                    f" ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s".encode(),
                     {**values, "limit": limit, "offset": offset},
                 )
             ).fetchall()
@@ -210,6 +213,14 @@ def _pattern(word: str) -> str:
     return f"%{escaped}%"
 
 
+# The state of a thread changes with its runs, and each of them marks the thread as used.
+_ORDER: Mapping[ThreadSortBy, str] = {
+    "thread_id": "thread_id",
+    "status": "status",
+    "created_at": "created_at",
+    "updated_at": "updated_at",
+    "state_updated_at": "updated_at",
+}
 _WHERE = """
 tenant = %(tenant)s AND owner = %(owner)s
 AND (%(status)s::text IS NULL OR status = %(status)s)
@@ -217,12 +228,15 @@ AND (%(ids)s::uuid[] IS NULL OR thread_id = ANY(%(ids)s))
 AND metadata @> %(metadata)s
 AND (cardinality(%(title)s::text[]) = 0 OR metadata ->> 'title' ILIKE ALL (%(title)s::text[]))
 """
-# The newest run decides: a thread that was used again by a stateful run is kept.
+# The newest run decides: a thread that was used again by a stateful run is kept. A webhook that is
+# still to be sent needs the thread.
 _TEMPORARY = """
 SELECT run.thread_id, run.tenant, run.owner FROM engine.runs run
  WHERE run.deletes_thread AND run.finished_at < now() - make_interval(secs => %(seconds)s)
    AND NOT EXISTS (SELECT 1 FROM engine.runs later
                     WHERE later.thread_id = run.thread_id AND later.seq > run.seq)
+   AND NOT EXISTS (SELECT 1 FROM engine.webhooks webhook
+                    WHERE webhook.run_id = run.run_id AND webhook.dead_at IS NULL)
  ORDER BY run.finished_at LIMIT %(limit)s
 """
 # Runs, effects, answers and saved writes are deleted with the thread's row.

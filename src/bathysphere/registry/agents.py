@@ -10,7 +10,10 @@ from langgraph.graph.state import StateGraph
 from langgraph.pregel import Pregel
 
 from bathysphere.agents import configured_spec
+from bathysphere.core.errors import ConfigError
 from bathysphere.harness.spec import AgentSpec, GraphSpec, Spec
+from bathysphere.registry.agent_folder import AgentFolder, read_agent_folder
+from bathysphere.registry.errors import load_failure
 from bathysphere.registry.factories import (
     Factory,
     Graph,
@@ -19,10 +22,13 @@ from bathysphere.registry.factories import (
     not_an_agent,
     takes_models,
 )
+from bathysphere.registry.folder_check import check_agent_folder
+from bathysphere.registry.targets import FolderTarget
 
 if TYPE_CHECKING:
     from deepagents.backends.protocol import BackendProtocol
 
+    from bathysphere.harness.web_tools import WebAccess
     from bathysphere.models.settings import ModelSettings
 
 SpecFunction = Callable[..., Spec]
@@ -53,6 +59,8 @@ class SpecSource:
     load: Callable[[], SpecFunction]
     built_in: str | None = None
     """The name of one of our own agents."""
+    folder: AgentFolder | None = None
+    """The agent folder that it is from."""
 
 
 def resolve_agent(
@@ -61,8 +69,18 @@ def resolve_agent(
     *,
     backend: "BackendProtocol | None" = None,
     config: Any = None,
+    model: str | None = None,
+    web: "WebAccess | None" = None,
 ) -> Spec | Graph:
-    """The agent's spec, with the models of the settings, or its compiled graph.
+    """The agent's spec, with its models, or its compiled graph.
+
+    Args:
+        agent: The agent.
+        settings: The models, unless the agent's folder chooses others.
+        backend: Where the agent's files are stored.
+        config: Agent-specific configuration.
+        model: The main model, in place of both.
+        web: How agents reach the web.
 
     Raises:
         LoadError: Its factory fails.
@@ -70,8 +88,54 @@ def resolve_agent(
     """
     content = agent.content
     if isinstance(content, SpecSource):
-        return configured_spec(content.load(), settings, backend=backend, config=config)
+        settings = agent_settings(agent, settings, model=model)
+        try:
+            return configured_spec(
+                content.load(), settings, backend=backend, config=config, web=web
+            )
+        except ConfigError as error:
+            if names_models(agent):
+                raise load_failure(agent.source, error) from error
+            raise
     return asyncio.run(content.describe()) if isinstance(content, Factory) else content
+
+
+def agent_settings(
+    agent: Agent, settings: "ModelSettings", *, model: str | None = None
+) -> "ModelSettings":
+    """The model settings of one agent: its folder's come first, then those of the process."""
+    content = agent.content
+    if isinstance(content, SpecSource) and content.folder is not None:
+        settings = content.folder.settings(settings)
+    return settings.model_copy(update={"main": model}) if model else settings
+
+
+def uses_web(agent: Agent) -> bool:
+    """Whether the agent is from a folder and has tools for the web."""
+    folder = agent.content.folder if isinstance(agent.content, SpecSource) else None
+    return folder is not None and folder.uses_web
+
+
+def names_models(agent: Agent) -> bool:
+    """Whether the agent's folder chooses models itself."""
+    folder = agent.content.folder if isinstance(agent.content, SpecSource) else None
+    return folder is not None and folder.names_models
+
+
+def folder_agent(target: FolderTarget, *, about: str | None = None) -> Agent:
+    """Make an agent of an agent folder.
+
+    Raises:
+        LoadError: Something in the folder is not valid; the message names the file and the line.
+    """
+    folder = read_agent_folder(target)
+    check_agent_folder(folder)
+    return Agent(
+        name=folder.name,
+        source=target.text,
+        content=SpecSource(lambda: folder.spec, folder=folder),
+        description=about or folder.description or None,
+    )
 
 
 def agent_of(

@@ -6,16 +6,23 @@ process that already runs; they are listed, so that a command can say so.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bathysphere.core.env_file import parse_env_file
 from bathysphere.registry.errors import LoadError
-from bathysphere.registry.targets import AttributeTarget, check_name, parse_attribute
+from bathysphere.registry.targets import (
+    AgentTarget,
+    AttributeTarget,
+    check_name,
+    parse_agent,
+    parse_attribute,
+)
 
+ParsedTarget = TypeVar("ParsedTarget", bound=AgentTarget)
 IMAGE_KEYS = frozenset(
     {
         "api_version",
@@ -47,7 +54,7 @@ _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class GraphEntry:
     """One graph of a project."""
 
-    target: AttributeTarget
+    target: AgentTarget
     description: str | None = None
 
 
@@ -140,18 +147,20 @@ class _Reader:
         description = parts.get("description")
         if description is not None and not isinstance(description, str):
             raise self._error(f"{key}.description", "must be text")
-        target = self._target(key, parts.get("path"), name)
+        target = self._parse(parse_agent, key, parts.get("path"), name=name)
         return GraphEntry(target=target, description=description)
 
     def http_app(self, http: Mapping[str, Any]) -> AttributeTarget | None:
         path = http.get("app")
-        return self._target("http.app", path) if path else None
+        return self._parse(parse_attribute, "http.app", path) if path else None
 
-    def _target(self, key: str, path: Any, name: str | None = None) -> AttributeTarget:
+    def _parse(
+        self, parse: Callable[..., ParsedTarget], key: str, path: Any, **options: Any
+    ) -> ParsedTarget:
         if not isinstance(path, str):
             raise self._error(key, "must be a path", hint='use "./file.py:attribute"')
         try:
-            return parse_attribute(path, folder=self._folder, name=name)
+            return parse(path, folder=self._folder, **options)
         except LoadError as error:
             raise self._error(key, f"cannot be used: {error.message}", hint=error.hint) from error
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from bathysphere.registry.agents import Agent, SpecFunction, SpecSource, agent_of
+from bathysphere.registry.agents import Agent, SpecFunction, SpecSource, agent_of, folder_agent
 from bathysphere.registry.entry_points import Registration, registrations
 from bathysphere.registry.errors import LoadError, load_failure
 from bathysphere.registry.langgraph_json import GraphEntry
 from bathysphere.registry.modules import add_to_import_path, import_target
 from bathysphere.registry.selection import Selection
+from bathysphere.registry.targets import FolderTarget
 
 
 def load_agents(selection: Selection, *, is_only: bool = False) -> dict[str, Agent]:
@@ -79,6 +80,8 @@ def _registered(registration: Registration) -> Agent:
 
 def _load(entry: GraphEntry) -> Agent:
     target = entry.target
+    if isinstance(target, FolderTarget):
+        return folder_agent(target, about=entry.description)
     if target.is_built_in and (own := registrations().get(target.attribute)) is not None:
         return replace(_registered(own), name=target.listed_name)
     return agent_of(

@@ -51,8 +51,11 @@ def _module(target: AttributeTarget) -> ModuleType:
     if dotted is not None:
         return importlib.import_module(dotted)
     name = _name_in_project(target.file, target.folder)
-    if name in sys.modules:
-        return sys.modules[name]
+    if (known := sys.modules.get(name)) is not None:
+        if known.__file__ != str(target.file):
+            problem = f"{target.file} and {known.__file__} would be the same module"
+            raise LoadError(f"Cannot load {target.text}: {problem}", hint="rename one of them")
+        return known
     spec = importlib.util.spec_from_file_location(name, target.file)
     if spec is None or spec.loader is None:
         raise LoadError(f"Not a Python file: {target.file}", hint="use path/file.py:attribute")

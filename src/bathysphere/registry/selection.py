@@ -1,17 +1,18 @@
 """What a command was told to load; nothing of it has been imported."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from bathysphere.registry.errors import LoadError
 from bathysphere.registry.langgraph_json import GraphEntry, Project
-from bathysphere.registry.targets import AttributeTarget
+from bathysphere.registry.targets import AgentTarget, AttributeTarget, FolderTarget
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
-    """Attributes that were named one by one, and projects with their `langgraph.json`."""
+    """Agents that were named one by one, and projects with their `langgraph.json`."""
 
-    attributes: tuple[AttributeTarget, ...] = ()
+    agents: tuple[AgentTarget, ...] = ()
     projects: tuple[Project, ...] = ()
 
     def http_app(self) -> AttributeTarget | None:
@@ -26,7 +27,17 @@ class Selection:
             raise LoadError(f"Two projects set 'http.app': {texts}", hint="serve one of them")
         return apps[0] if apps else None
 
+    def folders(self) -> list[Path]:
+        """The folders with the files that the agents are made of."""
+        found = [path for each in self.projects for path in (each.file.parent, *each.paths)]
+        for entry in self.entries():
+            target = entry.target
+            found.append(target.folder)
+            if isinstance(target, FolderTarget):
+                found.append(target.project)
+        return list(dict.fromkeys(found))
+
     def entries(self) -> list[GraphEntry]:
         """All graphs, in the order in which they were named."""
-        named = [GraphEntry(target=target) for target in self.attributes]
+        named = [GraphEntry(target=target) for target in self.agents]
         return named + [entry for project in self.projects for entry in project.graphs]

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Route
 from bathysphere.server import errors
 from bathysphere.server.custom_routes import CustomRoutes
 from bathysphere.server.identity import Identify, once
+from bathysphere.server.mcp.endpoint import McpEndpoint
 from bathysphere.server.models import loading_routes as model
 from bathysphere.server.models import routes as models
 from bathysphere.server.models.catalog import ListModels
@@ -21,6 +22,8 @@ from bathysphere.server.research.service import ResearchService
 from bathysphere.server.routes import (
     agent,
     assistants,
+    crons,
+    mcp,
     pages,
     protocol,
     runs,
@@ -42,6 +45,7 @@ ROUTERS = (
     threads.router,
     state.router,
     protocol.router,
+    crons.router,
     runs.router,
     stateless.router,
     store.router,
@@ -51,6 +55,7 @@ ROUTERS = (
     research.router,
     model.router,
     pages.router,
+    mcp.router,
 )
 
 
@@ -86,6 +91,7 @@ def create_app(
     app.state.research = research
     app.state.list_models = list_models
     app.state.pages = page_fetcher
+    app.state.mcp = McpEndpoint(services)
     app.router.default = StaticFiles(app.router.default, routes=first_segments())
     if custom_app is not None:
         app.router.default = CustomRoutes(custom_app, app.router.default, identify=identify)
@@ -100,6 +106,8 @@ def describe_app() -> FastAPI:
         summary="Durable runs of agents, for any LangGraph client.",
         generate_unique_id_function=_operation_id,
         redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
     )
     errors.install(app)
     for router in ROUTERS:

@@ -7,9 +7,10 @@ from uuid import UUID
 from fastapi import Depends, Path, Request
 
 from bathysphere.core.identity import Owner
+from bathysphere.engine.crons.records import Grant
 from bathysphere.server.asgi.admission import CHARGE_KEY
 from bathysphere.server.errors import NotSupported
-from bathysphere.server.identity import Unauthenticated, identify_again
+from bathysphere.server.identity import Unauthenticated, grant_of, identify_again
 from bathysphere.server.pages import Pages
 from bathysphere.server.process.services import Services
 from bathysphere.server.research.service import ResearchService
@@ -25,6 +26,11 @@ async def _owner(request: Request) -> Owner:
     """Identify the owner of a request. Routes have no other way to get one."""
     owner: Owner = await request.app.state.identify(request)
     return owner
+
+
+async def _grant(request: Request) -> Grant:
+    await _owner(request)
+    return grant_of(request)
 
 
 async def _charge(request: Request) -> Callable[[int], Awaitable[None]]:
@@ -73,6 +79,7 @@ ServicesDep = Annotated[Services, Depends(_services)]
 ResearchDep = Annotated[ResearchService, Depends(_research)]
 PagesDep = Annotated[Pages, Depends(_pages)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
+CurrentGrant = Annotated[Grant, Depends(_grant)]
 Charge = Annotated[Callable[[int], Awaitable[None]], Depends(_charge)]
 """Takes additional rate limit tokens, for a request that counts as several."""
 Streaming = Annotated[StreamRules, Depends(_stream_rules)]

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bathysphere.testing.agent_folder import folder_spec
     from bathysphere.testing.azurite import AzuriteServer
     from bathysphere.testing.backend_contract import BackendContract, SharedBackendContract
     from bathysphere.testing.gcs import GcsServer
@@ -44,6 +45,7 @@ __all__ = [
     "Turn",
     "calls",
     "fails",
+    "folder_spec",
     "hangs",
     "refuses",
     "says",
@@ -60,6 +62,7 @@ _HOMES = {
     "SeaweedServer": "seaweedfs",
     "SharedBackendContract": "backend_contract",
     "SmallModel": "small_model",
+    "folder_spec": "agent_folder",
 }
 
 

@@ -41,12 +41,14 @@ class EventLogContract:
         assert await log.last_id(uuid4()) == 0
 
     async def test_the_newest_come_first(self, log: EventLog) -> None:
-        """Up to the requested number of events."""
+        """At most as many as were asked for, and none after an id that was given."""
         thread = uuid4()
         last = await log.append(thread, [b"1", b"2", b"3"], owner=ME)
         newest = await log.newest(thread, owner=ME, count=2)
         assert [(entry.id, entry.body) for entry in newest] == [(last, b"3"), (last - 1, b"2")]
         assert len(await log.newest(thread, owner=ME, count=9)) == 3
+        earlier = await log.newest(thread, owner=ME, count=1, up_to=last - 1)
+        assert [entry.body for entry in earlier] == [b"2"]
         assert await log.newest(uuid4(), owner=ME, count=9) == []
 
     async def test_a_reader_goes_on_after_the_id_it_saw(self, log: EventLog) -> None:

@@ -41,10 +41,12 @@ class ParseLimits:
     deadline_s: float = 10.0
     start_s: float = 30.0
     """How long a process may take to load its parsers."""
+    restart_cpu_s: float = 1.0
+    """What a requester is booked for whose page kills its process: the next one has to load."""
     cpu_s: int = 10
     memory: int = 1 << 30
     processes: int = 8
-    keep_warm: int = 2
+    keep_warm: int = 4
     idle_s: float = 120.0
     """How long a process waits for its next page before it exits."""
     requests: int = 200
@@ -79,7 +81,9 @@ class _Parser:
             stderr=subprocess.DEVNULL,
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"},
             bufsize=0,
-            start_new_session=True,  # do not receive the terminal's Ctrl-C
+            # Not to receive the terminal's Ctrl-C. A session of its own would also be a scheduling
+            # group of its own (autogroup), in which its low priority has no effect.
+            process_group=0,
         )
         self._input = cast("IO[bytes]", self.process.stdin)
         self._output = cast("IO[bytes]", self.process.stdout)
@@ -266,6 +270,9 @@ class ParserPool:
         try:
             answer = parser.ask(job.head, job.body)
             spent = answer["cpu"]
+        except _Killed:
+            self.budget.book(job.requester, self.limits.restart_cpu_s)
+            raise
         finally:
             self.budget.book(job.requester, min(spent, time.monotonic() - began))
         return answer

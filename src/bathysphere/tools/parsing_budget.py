@@ -29,8 +29,8 @@ class ParsingQuota:
 
     user_at_once: int = 2
     tenant_at_once: int = 4
-    user_cpu: float = 30.0
-    tenant_cpu: float = 60.0
+    user_cpu: float = 10.0
+    tenant_cpu: float = 20.0
 
 
 class ParsingBudgetExceeded(CallerError):

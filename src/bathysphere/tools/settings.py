@@ -38,7 +38,7 @@ class FetchSettings(BaseSettings):
     timeout_s: PositiveFloat = 20.0
     parse_timeout_s: PositiveFloat = 10.0
     parse_memory_mb: PositiveInt = 1024
-    parse_cpu_per_minute: PositiveFloat = 30.0
+    parse_cpu_per_minute: PositiveFloat = 10.0
     pinned_hosts: Annotated[dict[str, str], NoDecode, BeforeValidator(_pairs)] = Field(
         default_factory=dict
     )

@@ -97,4 +97,54 @@ export const behaviours = {
     await client.runs.join(thread_id, run.run_id);
     assert.deepEqual((await client.threads.getState(thread_id)).values.items, ["o:0"]);
   },
+  "assistants are stored in versions and used by runs": async () => {
+    const made = await client.assistants.create({ graphId: "told", name: "First", context: { topic: "one" } });
+    const id = made.assistant_id;
+    assert.equal((await client.assistants.update(id, { name: "Second", context: { topic: "two" } })).version, 2);
+    assert.deepEqual((await client.assistants.getVersions(id)).map(({ version }) => version), [2, 1]);
+    assert.deepEqual((await client.runs.wait(null, id, { input: {} })).items, ["topic=two"]);
+    assert.equal((await client.assistants.setLatest(id, 1)).name, "First");
+    assert.deepEqual((await client.runs.wait(null, id, { input: {} })).items, ["topic=one"]);
+    assert.equal(await client.assistants.count({ graphId: "told", name: "nobody's name" }), 0);
+    assert.deepEqual(Object.keys(await client.assistants.getSubgraphs("nested")), ["inner"]);
+    await client.assistants.delete(id, { deleteThreads: true });
+    await assert.rejects(client.assistants.get(id), /404/);
+  },
+  "a thread's stream has the runs, one after the other": async () => {
+    const { thread_id } = await client.threads.create();
+    const run = await client.runs.create(thread_id, "steps", { input: { name: "t", steps: 2 } });
+    await client.runs.join(thread_id, run.run_id);
+    const parts = [];
+    for await (const part of client.threads.joinStream(thread_id, { lastEventId: "-", streamMode: ["run_modes"] })) {
+      parts.push(part);
+      if (part.data.status === "run_done") break;
+    }
+    assert.equal(parts[0].data.run_id, run.run_id);
+    assert.deepEqual(parts.filter(({ event }) => event === "values").at(-1).data.items, ["t:0", "t:1"]);
+  },
+  "the new stream starts a run and gives its output": async () => {
+    const thread = client.threads.stream({ assistantId: "chat" });
+    await thread.run.start({ input: human("hello") });
+    const output = await thread.output;
+    assert.match(output.messages.at(-1).content, /You said: hello\./);
+    await thread.close();
+  },
+  "runs are started together, cancelled together and deleted": async () => {
+    const made = await client.runs.createBatch([{ assistantId: "steps", input: { name: "b", steps: 1 } }]);
+    assert.equal(made.length, 1);
+    const { thread_id } = await client.threads.create();
+    const slow = { input: { name: "s", steps: 99, delay: 0.1 } };
+    const runs = [await client.runs.create(thread_id, "steps", slow), await client.runs.create(thread_id, "steps", slow)];
+    await client.runs.cancelMany({ threadId: thread_id, runIds: runs.map(({ run_id }) => run_id) });
+    await until("both to end", async () => (await client.threads.get(thread_id)).status !== "busy");
+    const third = await client.runs.create(thread_id, "steps", slow);
+    await client.runs.delete(thread_id, third.run_id);
+    await until("it to end", async () => (await client.threads.get(thread_id)).status !== "busy");
+    assert.deepEqual(await client.threads.prune([thread_id]), { pruned_count: 1 });
+    await assert.rejects(client.threads.get(thread_id), /404/);
+  },
+  "the metadata of a state cannot be changed": async () => {
+    const { thread_id } = await client.threads.create();
+    await assert.rejects(client.threads.patchState(thread_id, { x: 1 }), /405/);
+  },
 };

@@ -3,8 +3,9 @@ import * as controller from "./controller.mjs";
 import * as headless from "./headless.mjs";
 import * as wire from "./wire.mjs";
 import * as client from "./client.mjs";
+import * as crons from "./crons.mjs";
 
-const suites = { controller, headless, wire, client };
+const suites = { controller, headless, wire, client, crons };
 const all = Object.entries(suites).flatMap(([suite, { behaviours }]) =>
   Object.entries(behaviours).map(([name, run]) => ({ name: `${suite}: ${name}`, run })));
 if (process.argv[2] === "--list") {

@@ -24,7 +24,7 @@ from bathysphere.engine.graphs import Graphs
 from bathysphere.evidence.snapshots import take_snapshot
 from bathysphere.models.settings import ModelSettings
 from bathysphere.server.app import create_app
-from bathysphere.server.process.services import open_services
+from bathysphere.server.process.services import WebhookOptions, open_services
 from bathysphere.server.research.service import ResearchService
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
@@ -42,7 +42,11 @@ def database():
 async def services(database):
     graphs = Graphs({"plain": graph, "research": graph})
     async with open_services(
-        database=database, graphs=graphs, payments=PAID, workspaces=workspaces_of_the_town()
+        database=database,
+        graphs=graphs,
+        payments=PAID,
+        workspaces=workspaces_of_the_town(),
+        webhooks=WebhookOptions(master=b"a secret of thirty-two characters"),
     ) as opened:
         yield opened
 
@@ -86,7 +90,10 @@ async def plant(client, services, word: str) -> str:
     thread = made.json()["thread_id"]
     place = f"/threads/{thread}"
     body = {"assistant_id": "plain", "input": {"items": [word]}}
-    run = (await client.post(f"{place}/runs", json=body)).json()["run_id"]
+    hook = {"webhook": f"https://hooks.example.com/{word}"}
+    run = (await client.post(f"{place}/runs", json={**body, **hook})).json()["run_id"]
+    cron = {**body, **hook, "schedule": "0 9 * * *"}
+    assert (await client.post(f"{place}/runs/crons", json=cron)).is_success
     await services.runs.cancel(UUID(run), owner=ALICE)
     values = {"values": {"items": [word]}, "as_node": "node"}
     assert (await client.post(f"{place}/state", json=values)).is_success
@@ -132,7 +139,7 @@ async def test_no_table_holds_a_word_of_a_deleted_thread(client, services, datab
     await plant(client, services, kept_word)
     expected = {"engine.threads", "engine.runs", "engine.effects", "engine.answers"}
     expected |= {"engine.writes_before", "public.checkpoint_writes", "public.checkpoint_blobs"}
-    expected |= {"public.store", "payments.charges"}
+    expected |= {"public.store", "payments.charges", "engine.crons", "engine.webhooks"}
     assert expected <= set(hits(database, word))  # the search finds what is there
     kept = hits(database, kept_word)
     assert (await client.delete(f"/threads/{thread}")).status_code == 204

@@ -75,6 +75,7 @@ class Town:
         """Alice's question, with its report."""
         thread, _ = await self.asked()
         told = await self.post("/api/research/approve", threadId=thread)
+        assert "report" in told[-1][1]["state"], told[-1]
         return thread, told
 
 

@@ -24,7 +24,7 @@ from test_walls import ASKED, NAMED, SECRET, town  # noqa: F401  # a fixture
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.tenant_reads import tenant_connection
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(300)]
 
 _log = logging.getLogger(__name__)
 CLAUSE = re.compile(
@@ -33,10 +33,11 @@ CLAUSE = re.compile(
 )
 STORE = re.compile(r"\b(prefix|s\.prefix|store\.prefix)( = | LIKE )%s( ESCAPE '[^']*')?")
 # What is read, by the name of the reader: the statements it sends are found by running it.
+READ_PATHS = ("/search", "/count", "/history", "/namespaces", "/versions")
 READS = sorted(
     case
     for case in {**NAMED, **ASKED}
-    if case[0] == "GET" or case[1].endswith(("/search", "/count", "/history", "/namespaces"))
+    if case[0] == "GET" or case[1].endswith(READ_PATHS)
     if not case[1].endswith(("/stream", "/join"))
     if "/payments" not in case[1]  # money is not under these policies: see the decision record
 )
@@ -158,6 +159,7 @@ def _without_one(statement: str, number: int, query: str) -> str:
 
 READERS = (
     "engine.threads",
+    "engine.crons.service",
     "engine.runs.service",
     "engine.attempt_services.file_changes",
     "engine.database.tenant_reads",
@@ -178,9 +180,11 @@ async def test_the_mutation_takes_the_wall_away(town, statements, monkeypatch): 
         "runs": await town.call("bob", "GET", f"/threads/{thread}/runs/{run}"),
         "list of runs": await town.call("bob", "GET", f"/threads/{thread}/runs"),
         "state": await town.call("bob", "GET", f"/threads/{thread}/state"),
+        "cron": await town.call("bob", "GET", "/runs/crons/{cron_id}"),
+        "crons": await town.call("bob", "POST", "/runs/crons/search", json={}),
         "items": await town.call("bob", "POST", "/store/items/search", json={}),
     }
-    for name in ("threads", "search", "items"):
+    for name in ("threads", "search", "items", "cron", "crons"):
         assert SECRET in read[name].text, name
     assert read["state"].status_code == 200
     assert run in read["runs"].text

@@ -86,6 +86,20 @@ async def heard(
     return found
 
 
+async def heard_until(
+    services: Services, thread: UUID, last: int, *, since: int = 0
+) -> list[WireEvent]:
+    """What a reader gets up to the end of the entry `last`."""
+    found: list[WireEvent] = []
+    async with asyncio.timeout(10):
+        feed = Feed(services, thread, owner=ALICE, event_filter=ALL, since=since)
+        async for events in feed.events():
+            found += events
+            if found[-1].position.entry >= last:
+                return found
+    return found
+
+
 async def test_a_lost_log_is_made_up_for_with_the_state(services: Services) -> None:
     async with working(services):
         thread = await start(services, "steps", {"name": "x", "steps": 2})
@@ -118,6 +132,31 @@ async def test_a_run_that_ends_while_a_reader_comes_is_told_whole(
         found = await heard(services, thread)
     assert "messages" in [event.channel for event in found]
     assert not any(event.is_synthetic for event in found)
+
+
+async def test_a_client_that_returns_gets_the_rest_without_a_replay_of_all_runs(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = uuid4()
+    async with working(services):
+        for number in range(4):
+            await start(services, "chat", {"messages": [("user", f"hi {number}")]}, thread)
+    whole = await heard_until(services, thread, await services.events.last_id(thread))
+    starts: list[int] = []
+    read = services.events.batches
+
+    def recorded(thread_id: UUID, *, owner: Owner, after: int = 0) -> Any:
+        starts.append(after)
+        return read(thread_id, owner=owner, after=after)
+
+    monkeypatch.setattr(services.events, "batches", recorded)
+    last = whole[-1].position.entry
+    for number, event in enumerate(whole[:-1]):
+        rest = await heard_until(services, thread, last, since=event.seq)
+        assert [(e.seq, e.data) for e in rest] == [(e.seq, e.data) for e in whole[number + 1 :]]
+    first_run_ends = next(e.position.entry for e in whole if e.is_end)
+    assert starts[0] == 0
+    assert starts[-1] > first_run_ends
 
 
 async def test_a_lost_log_does_not_hide_an_open_question(services: Services) -> None:

@@ -24,6 +24,7 @@ from bathysphere.agents.research.snapshot_store import StoredSnapshots
 from bathysphere.backends.object_store import BucketConfig, open_bucket
 from bathysphere.core.identity import Owner
 from bathysphere.engine.attempt_services.owned_store import OwnedStore
+from bathysphere.engine.crons.service import CronLimits
 from bathysphere.engine.events.log import Event
 from bathysphere.engine.graphs import Graphs
 from bathysphere.evidence.snapshots import take_snapshot
@@ -31,7 +32,7 @@ from bathysphere.models.settings import ModelSettings
 from bathysphere.policy.permission import Call
 from bathysphere.server.app import ROUTERS, create_app
 from bathysphere.server.payments.settings import PaymentSettings
-from bathysphere.server.process.services import open_services
+from bathysphere.server.process.services import ScheduleOptions, open_services
 from bathysphere.server.research.service import ResearchService
 from bathysphere.server.workspaces.service import Workspaces
 from bathysphere.tenancy.directory import Directory, Tenant
@@ -61,6 +62,7 @@ async def identify(connection) -> Owner:
 
 RESEARCH = ResearchConfig()
 RUN = {"assistant_id": "plain", "input": {"items": ["x"]}}
+CRON = {**RUN, "schedule": "0 0 1 1 *"}
 START_RUN = {"id": 1, "method": "run.start", "params": RUN}
 
 # Named: the request names something of alice's. It must be as if it were not there.
@@ -69,6 +71,8 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/threads/{thread_id}"): {"json": {"metadata": {"x": 1}}},
     ("DELETE", "/threads/{thread_id}"): {},
     ("POST", "/threads/{thread_id}/copy"): {},
+    ("GET", "/threads/{thread_id}/storage"): {},
+    ("GET", "/threads/{thread_id}/stream"): {},
     ("GET", "/threads/{thread_id}/state"): {},
     ("POST", "/threads/{thread_id}/state"): {"json": {"values": {"items": ["mine"]}}},
     ("POST", "/threads/{thread_id}/state/checkpoint"): {
@@ -82,6 +86,10 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/threads/{thread_id}/runs"): {"json": RUN},
     ("POST", "/threads/{thread_id}/runs/wait"): {"json": RUN},
     ("POST", "/threads/{thread_id}/runs/stream"): {"json": RUN},
+    ("POST", "/threads/{thread_id}/runs/crons"): {"json": CRON},
+    ("GET", "/runs/crons/{cron_id}"): {},
+    ("PATCH", "/runs/crons/{cron_id}"): {"json": {"metadata": {"x": 1}}},
+    ("DELETE", "/runs/crons/{cron_id}"): {},
     ("GET", "/threads/{thread_id}/runs"): {},
     ("GET", "/threads/{thread_id}/runs/{run_id}"): {},
     ("DELETE", "/threads/{thread_id}/runs/{run_id}"): {},
@@ -106,12 +114,43 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/workspaces/{workspace}/changes/{change_id}"): {},
     ("POST", "/workspaces/{workspace}/changes/{change_id}/undo"): {},
     ("POST", "/api/agent"): {"json": {"thread_id": "{thread_id}", "messages": []}},
+    ("GET", "/assistants/{assistant}"): {},
+    ("PATCH", "/assistants/{assistant}"): {"json": {"name": "mine"}},
+    ("DELETE", "/assistants/{assistant}"): {"params": {"delete_threads": "true"}},
+    ("GET", "/assistants/{assistant}/graph"): {},
+    ("GET", "/assistants/{assistant}/schemas"): {},
+    ("GET", "/assistants/{assistant}/subgraphs"): {},
+    ("GET", "/assistants/{assistant}/subgraphs/{namespace}"): {},
+    ("POST", "/assistants/{assistant}/versions"): {"json": {}},
+    ("POST", "/assistants/{assistant}/latest"): {"json": {"version": 1}},
 }
 # Asked: the request asks for what the caller has. Nothing of alice's may be in the answer.
+MCP = {"accept": "application/json, text/event-stream", "mcp-session-id": "{mcp_session}"}
+NAMED |= {
+    ("POST", "/mcp"): {
+        "json": {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        "headers": MCP,
+    },
+    ("GET", "/mcp"): {"headers": MCP},
+    ("DELETE", "/mcp"): {"headers": MCP},
+}
+"""With a session of the person's."""
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "walls", "version": "1"},
+    },
+}
 ASKED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/threads/search"): {"json": {}},
     ("POST", "/threads/count"): {"json": {}},
     ("POST", "/threads/prune"): {"json": {"thread_ids": ["{thread_id}"]}},
+    ("POST", "/runs/crons/search"): {"json": {}},
+    ("POST", "/runs/crons/count"): {"json": {}},
     ("GET", "/store/items"): {"params": {"namespace": "notes", "key": "k"}},
     ("DELETE", "/store/items"): {
         "content": b'{"namespace": ["notes"], "key": "k"}',
@@ -120,24 +159,24 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/store/items/search"): {"json": {"namespace_prefix": []}},
     ("POST", "/store/namespaces"): {"json": {}},
     ("GET", "/workspaces"): {},
+    ("POST", "/assistants/search"): {"json": {"limit": 1000}},
+    ("POST", "/assistants/count"): {"json": {}},
 }
 # Open: there is nothing of anybody's behind it, or it only makes something new of the caller's own.
 OPEN = {
     ("GET", "/ok"),
     ("GET", "/info"),
     ("GET", "/verify"),
+    ("GET", "/docs"),
     ("GET", "/models"),
     ("GET", "/payments"),
-    ("POST", "/assistants/search"),
-    ("POST", "/assistants/count"),
-    ("GET", "/assistants/{assistant}"),
-    ("GET", "/assistants/{assistant}/graph"),
-    ("GET", "/assistants/{assistant}/schemas"),
+    ("POST", "/assistants"),
     ("POST", "/threads"),
     ("POST", "/runs"),
     ("POST", "/runs/batch"),
     ("POST", "/runs/wait"),
     ("POST", "/runs/stream"),
+    ("POST", "/runs/crons"),
     ("PUT", "/store/items"),
     ("POST", "/api/model/load"),
     ("POST", "/api/pages"),
@@ -145,7 +184,8 @@ OPEN = {
 
 
 def routes() -> set[tuple[str, str]]:
-    return {(m, r.path) for router in ROUTERS for r in router.routes for m in r.methods}
+    found = {(m, r.path) for router in ROUTERS for r in router.routes for m in r.methods}
+    return {case for case in found if case[1] != "/mcp/"}  # the same as /mcp
 
 
 def test_every_route_has_a_case():
@@ -191,6 +231,9 @@ class Town:
         place = f"/threads/{thread['thread_id']}"
         run = await self.call("alice", "POST", f"{place}/runs", json=RUN)
         self.ids["run_id"] = run.json()["run_id"]
+        cron = {**CRON, "metadata": {"of": SECRET}}
+        made = await self.call("alice", "POST", f"{place}/runs/crons", json=cron)
+        self.ids["cron_id"] = made.json()["cron_id"]
         state = await self.call("alice", "POST", f"{place}/state", json=update)
         self.ids["checkpoint_id"] = state.json().get("checkpoint_id") or secrets.token_hex(16)
         snapshot = take_snapshot("corpus:x", b"x", SECRET, fetched_at=datetime.now(UTC))
@@ -203,6 +246,12 @@ class Town:
         account = {"refund_key": KEY}
         opened = await self.call("alice", "POST", f"{place}/payments", json=account)
         assert opened.status_code == 200, opened.text
+        assistant = {"graph_id": "plain", "name": SECRET, "metadata": {"of": SECRET}}
+        made = await self.call("alice", "POST", "/assistants", json=assistant)
+        self.ids |= {"assistant": made.json()["assistant_id"], "namespace": "node"}
+        accept = {"accept": MCP["accept"]}
+        session = await self.call("alice", "POST", "/mcp", json=INITIALIZE, headers=accept)
+        self.ids["mcp_session"] = session.headers["mcp-session-id"]
         await self.furnish_workspace()
 
     async def furnish_workspace(self):
@@ -224,8 +273,9 @@ class Town:
     async def belongings(self):
         """Everything alice has, as the database knows it."""
         async with self.services.pool.connection() as connection:
-            tables = ["engine.threads", "engine.runs", "checkpoints", "store"]
+            tables = ["engine.threads", "engine.runs", "engine.crons", "checkpoints", "store"]
             tables += ["payments.sessions", "engine.file_changes"]
+            tables += ["engine.assistants", "engine.assistant_versions"]
             listed = self.services.workspaces.bucket.listing("alice").metas
             rows = {"bucket": [(meta.key, meta.version) for meta in listed]}
             for table in tables:
@@ -238,13 +288,19 @@ class Town:
 async def town(database):
     graphs, workspaces = Graphs({"plain": graph, "research": graph}), workspaces_of_the_town()
     async with open_services(
-        database=database, graphs=graphs, payments=PAID, workspaces=workspaces
+        database=database,
+        graphs=graphs,
+        payments=PAID,
+        workspaces=workspaces,
+        # Every test adds to what alice has.
+        schedules=ScheduleOptions(limits=CronLimits(per_tenant=None)),
     ) as services:
         research = ResearchService(models=ModelSettings.model_construct(), research=RESEARCH)
         town = Town(create_app(services=services, identify=identify, research=research), services)
         await town.furnish()
         yield town
         await town.client.aclose()
+        await town.app.state.mcp.aclose()
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(NAMED))
@@ -270,6 +326,7 @@ ANSWERED_AT_ONCE = sorted(
     case
     for case in {**NAMED, **ASKED}
     if not case[1].endswith(("/stream", "/stream/events", "/wait", "/join", "/api/research"))
+    and case != ("GET", "/mcp")
     # those wait for work
 )
 
@@ -282,6 +339,16 @@ async def test_the_same_request_is_served_when_it_is_alices(town, method, path):
     )
     assert answer.status_code not in (401, 403), answer.text
     assert answer.status_code < 500, answer.text
+
+
+async def test_a_run_with_alices_assistant_is_refused_to_bob(town):
+    body = {"assistant_id": "{assistant}", "input": {"items": []}}
+    assert (await town.call("bob", "POST", "/runs", json=body)).status_code == 404
+    assert (await town.call("alice", "POST", "/runs", json=body)).status_code == 200
+    start = {"id": 1, "method": "run.start", "params": body}
+    answer = await town.call("bob", "POST", f"/threads/{uuid4()}/commands", json=start)
+    assert answer.json()["type"] == "error"
+    assert SECRET not in answer.text
 
 
 async def test_titles_are_searched_among_the_callers_own_threads(town):

@@ -107,6 +107,7 @@ class Town:
         self, user: str | None, method: str, path: str, **request: Any
     ) -> httpx.Response:
         headers = {"x-user": user} if user else {}
+        headers |= request.pop("headers", {})
         return await self.client.request(method, path, headers=headers, **request)
 
     async def agent(self, user: str | None, **body: Any) -> httpx.Response:
@@ -153,5 +154,6 @@ async def open_town(
             yield town
         finally:
             await town.client.aclose()
+            await town.app.state.mcp.aclose()
             worker.drain()
             await working

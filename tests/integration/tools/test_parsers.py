@@ -266,10 +266,10 @@ async def test_one_person_waits_for_their_own_turn_only():
 
 
 async def test_cpu_is_counted_per_person_and_per_tenant():
-    quota = ParsingQuota(user_cpu=1.0, tenant_cpu=1.5)
+    quota = ParsingQuota(user_cpu=2.0, tenant_cpu=3.5)
     with hostile_pool(deadline_s=1.2, quota=quota) as there:
         with pytest.raises(FetchFailed):
-            await read(there, b"loop", requester=ADA)
+            await read(there, b"loop", requester=ADA)  # 1.2 s, and 1 s for the next process
         with pytest.raises(ParsingBudgetExceeded) as refused:
             await read(there, b"fine", requester=ADA)
         assert "try again in" in refused.value.hint

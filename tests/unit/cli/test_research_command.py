@@ -11,7 +11,9 @@ from rich.console import Console
 from bathysphere.cli.main import main
 from bathysphere.cli.talk.research_session import StepProgress
 from bathysphere.cli.talk.screen import Screen
+from bathysphere.core.errors import UpstreamError
 from bathysphere.evidence.proof.check import verify_proof
+from bathysphere.tools.search.corpus import Corpus
 
 QUESTION = "What depth did the bathysphere reach?"
 
@@ -158,6 +160,19 @@ def test_a_question_that_no_source_answers_is_not_called_done(monkeypatch, capsy
     shown = capsys.readouterr().out
     assert "Research failed: No source answers this question." in shown
     assert "0 claims" not in shown
+
+
+def test_research_whose_every_search_fails_is_a_failure_and_not_an_empty_result(
+    monkeypatch, capsys
+):
+    async def search(self, query, *, limit=8):
+        raise UpstreamError("The search engine cannot be reached")
+
+    monkeypatch.setattr(Corpus, "search", search)
+    assert research(monkeypatch, QUESTION, "--approve", "all") == 2
+    shown = capsys.readouterr().out
+    assert "Research failed: No source answers this question." in shown
+    assert "The search engine cannot be reached" in shown
 
 
 def test_an_address_that_cannot_be_opened_is_an_error(monkeypatch, capsys, tmp_path):

@@ -319,13 +319,13 @@ def test_two_targets_of_one_name_are_refused(tmp_path):
         "graph.add_edge(START, 'n')\n"
     )
     target = parse_attribute("agents_e.py:graph", folder=tmp_path)
-    assert "graph" in load_agents(Selection(attributes=(target,)), is_only=True)
+    assert "graph" in load_agents(Selection(agents=(target,)), is_only=True)
     with pytest.raises(LoadError, match="Two agents are named 'graph'"):
-        load_agents(Selection(attributes=(target, target)))
+        load_agents(Selection(agents=(target, target)))
 
 
 def test_our_graphs_in_a_project_are_the_registered_agents():
     target = parse_attribute("bathysphere.graphs:simple", folder=ROOT, name="helper")
-    found = load_agents(Selection(attributes=(target,)), is_only=True)
+    found = load_agents(Selection(agents=(target,)), is_only=True)
     assert found["helper"].content.built_in == "simple"
     assert asyncio.iscoroutinefunction(found["helper"].content.load()) is False

@@ -8,7 +8,12 @@ import pytest
 import bathysphere.graphs
 from bathysphere.registry.errors import LoadError
 from bathysphere.registry.modules import add_to_import_path, import_target
-from bathysphere.registry.targets import AttributeTarget, ConfigTarget, parse_target
+from bathysphere.registry.targets import (
+    AttributeTarget,
+    ConfigTarget,
+    FolderTarget,
+    parse_target,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +62,25 @@ def test_a_config_file_or_its_folder(tmp_path, text):
 
 
 @pytest.mark.parametrize(
+    "text", ["agents/helper", "./agents/helper/", "agents/helper/agent.toml", "other=agents/helper"]
+)
+def test_a_folder_with_an_agent_file(tmp_path, text):
+    write(tmp_path, "agents/helper/agent.toml", "name = 'first mate'\ndescription = 'Helps'")
+    target = parse_target(text, folder=tmp_path)
+    assert isinstance(target, FolderTarget)
+    assert target.folder == tmp_path / "agents/helper"
+    assert target.listed_name == ("other" if "=" in text else "first mate")
+    assert target.listed_description == "Helps"
+    assert target.label("prompt.md") == "agents/helper/prompt.md"
+
+
+@pytest.mark.parametrize("written", ["", "name = 5", "name = "])
+def test_without_a_usable_name_an_agent_has_that_of_its_folder(tmp_path, written):
+    write(tmp_path, "helper/agent.toml", written)
+    assert parse_target("helper", folder=tmp_path).listed_name == "helper"
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("agents", "Not a target: agents"),
@@ -66,7 +90,7 @@ def test_a_config_file_or_its_folder(tmp_path, text):
         ("my-agents:graph", "Not a module: my-agents"),
         ("agents.py:graph", "File not found"),
         ("other.json", "File not found"),
-        ("folder", "No langgraph.json in the folder folder"),
+        ("folder", "No agent.toml or langgraph.json in the folder folder"),
         ("agents.ts:graph", "Not a Python file: agents.ts"),
         ("a/b=my.agents:graph", "Invalid agent name 'a/b'"),
         ("=my.agents:graph", "Invalid agent name ''"),
@@ -106,6 +130,15 @@ def test_a_file_outside_the_import_path_has_the_same_name_wherever_the_project_i
         names.append(load(tmp_path / place, "parts/agents-b.py:Note").__module__)
         sys.modules.pop(names[-1])
     assert names == ["target_parts_agents_b"] * 2
+
+
+def test_two_files_that_would_be_the_same_module_are_refused(tmp_path):
+    write(tmp_path, "here/tools.py", "word = 'here'")
+    write(tmp_path, "there/tools.py", "word = 'there'")
+    (tmp_path / "project").mkdir()
+    assert load(tmp_path / "project", "../here/tools.py:word") == "here"
+    with pytest.raises(LoadError, match="would be the same module"):
+        load(tmp_path / "project", "../there/tools.py:word")
 
 
 def test_a_file_named_like_a_module_of_python_is_still_the_file(tmp_path):

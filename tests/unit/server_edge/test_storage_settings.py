@@ -31,6 +31,12 @@ def test_the_seed_variables_are_read(monkeypatch):
     assert "hush" not in repr(settings)
 
 
+def test_a_bucket_of_the_seed_without_a_kind_is_used_and_named(monkeypatch):
+    monkeypatch.setenv("GCS_BUCKET_NAME", "our-bucket")
+    summary = StorageSettings.from_environment().summary
+    assert summary == "gcs our-bucket, one workspace `main` each"
+
+
 def test_without_a_file_of_tenants_each_has_one_workspace(monkeypatch):
     monkeypatch.setenv("BATHYSPHERE_STORAGE_KIND", "memory")
     workspaces = Workspaces.open(StorageSettings.from_environment())

@@ -18,6 +18,7 @@ from bathysphere.agents.research.structured_output import FULL, SMALL, Sizes
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.settings import invalid_settings
 from bathysphere.evidence.settle import Unsupported
+from bathysphere.harness.web_tools import WebAccess
 from bathysphere.models.names import DEMO_TOUR, LLAMACPP
 from bathysphere.models.settings import ModelSettings
 from bathysphere.policy.rules import Policy, default_policy, read_policy
@@ -113,6 +114,10 @@ class ResearchSettings(BaseSettings):
             retry_seconds=models.retry_delay_s,
         )
         return config if signing_key is None else config.keyed(signing_key)
+
+    def web_access(self) -> WebAccess:
+        """How agents with tools for the web reach it: by the same settings as research."""
+        return WebAccess(fetch=self.fetch.rules(), search=self.search)
 
     def key(self) -> bytes | None:
         """The signing key, if set."""

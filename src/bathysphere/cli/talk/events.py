@@ -5,10 +5,17 @@ Every event names its agent.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt
 
@@ -165,8 +172,8 @@ class Reader:
                 continue
             # Layers that run before the agent return the whole, repaired history.
             is_history = node.endswith(".before_agent")
-            for message in _messages(update):
-                for event in self._of_message(message, agent):
+            for message, is_streamed in _messages(update):
+                for event in self._of_message(message, agent, is_streamed=is_streamed):
                     if not (self._was_emitted(event) and is_history):
                         yield event
             if agent == MAIN and update.get("todos") is not None:
@@ -186,9 +193,11 @@ class Reader:
         self._emitted.add(key)
         return known
 
-    def _of_message(self, message: BaseMessage, agent: str) -> Iterable[Event]:
+    def _of_message(
+        self, message: BaseMessage, agent: str, *, is_streamed: bool
+    ) -> Iterable[Event]:
         if isinstance(message, AIMessage):
-            if agent != MAIN and message.text:
+            if message.text and not (agent == MAIN and is_streamed):
                 yield AgentText(text=message.text, agent=agent)
             for call in message.tool_calls:
                 yield ToolCall(
@@ -223,9 +232,22 @@ def _words(data: tuple[BaseMessage, Mapping[str, Any]], agent: str) -> Iterable[
         yield AgentText(text=message.text)
 
 
-def _messages(update: Mapping[str, Any]) -> Iterable[BaseMessage]:
-    """New messages of an update; none if it replaces the whole history."""
+def _messages(update: Mapping[str, Any]) -> Iterable[tuple[BaseMessage, bool]]:
+    """New messages of an update, and whether LangGraph streams them; none if it replaces all."""
     messages = update.get("messages")
+    is_one = isinstance(messages, Mapping) or (isinstance(messages, tuple) and _is_pair(messages))
+    if is_one:
+        messages = [messages]
     if not isinstance(messages, list | tuple):
-        return ()
-    return tuple(m for m in messages if isinstance(m, BaseMessage))
+        return
+    for message in messages:
+        if isinstance(message, BaseMessage):
+            yield message, True
+        elif isinstance(message, Mapping) or _is_pair(message):
+            with suppress(ValueError, NotImplementedError):  # the graph itself reports it
+                yield convert_to_messages([message])[0], False
+
+
+def _is_pair(message: Any) -> bool:
+    """Whether a message is written as role and text."""
+    return isinstance(message, tuple | list) and [*map(type, message)] == [str, str]

@@ -134,8 +134,11 @@ class StoredBytes:
         with storage_errors():
             async with self._pool.connection() as connection:
                 rows = await (await connection.execute(_THREADS, values)).fetchall()
+                rows += await (await connection.execute(_ASSISTANTS, values)).fetchall()
                 item_rows = await (await connection.execute(_ITEMS, values)).fetchall()
-        users = {str(row["owner"]): int(row["size"]) for row in rows}
+        users: dict[str, int] = {}
+        for row in rows:
+            users[str(row["owner"])] = users.get(str(row["owner"]), 0) + int(row["size"])
         items = {row["root"]: int(row["size"]) for row in item_rows}
         for user in {*users, *stored.users}:
             size = sum(items.pop(p, 0) for p in owner_prefixes(Owner(tenant=tenant, user=user)))
@@ -159,6 +162,11 @@ SELECT t.owner,
        sum(pg_column_size(t.metadata) + {_SIZES.format(thread="t.thread_id::text")}) AS size
   FROM engine.threads t WHERE t.tenant = %(tenant)s GROUP BY t.owner
 """.encode()  # noqa: S608  # our own constants
+_ASSISTANTS = b"""
+SELECT owner, sum(pg_column_size(config) + pg_column_size(context) + pg_column_size(metadata)
+                  + pg_column_size(name) + COALESCE(pg_column_size(description), 0)) AS size
+  FROM engine.assistant_versions WHERE tenant = %(tenant)s GROUP BY owner
+"""
 _ITEMS = b"""
 SELECT array_to_string((string_to_array(prefix, '.'))[1:3], '.') AS root,
        sum(pg_column_size(value)) AS size

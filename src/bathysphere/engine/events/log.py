@@ -124,8 +124,10 @@ class EventLog(Protocol):
         """Return the id of the newest event, 0 if the log is empty."""
         ...
 
-    async def newest(self, thread_id: UUID, *, owner: Owner, count: int) -> list[Entry]:
-        """Return the owner's events among the last `count`, newest first."""
+    async def newest(
+        self, thread_id: UUID, *, owner: Owner, count: int, up_to: int | None = None
+    ) -> list[Entry]:
+        """Return the owner's events among the last `count` up to an id, newest first."""
         ...
 
     def batches(
@@ -224,10 +226,13 @@ class MemoryEventLog(EventLog):
         thread = self._get(thread_id)
         return thread.last if thread is not None and thread.entries else 0
 
-    async def newest(self, thread_id: UUID, *, owner: Owner, count: int) -> list[Entry]:
-        """Return the owner's events among the last `count`, newest first."""
+    async def newest(
+        self, thread_id: UUID, *, owner: Owner, count: int, up_to: int | None = None
+    ) -> list[Entry]:
+        """Return the owner's events among the last `count` up to an id, newest first."""
         thread = self._get(thread_id)
-        last = islice(reversed(thread.entries), count) if thread is not None else ()
+        entries = reversed(thread.entries) if thread is not None else ()
+        last = islice((e for e in entries if up_to is None or e.id <= up_to), count)
         return [entry for entry in last if entry.owner == owner.digest]
 
     async def batches(

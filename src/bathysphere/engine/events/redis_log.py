@@ -126,14 +126,19 @@ class RedisEventLog(EventLog):
         newest = await self._newest(thread_id, count=1)
         return newest[0].id if newest else 0
 
-    async def newest(self, thread_id: UUID, *, owner: Owner, count: int) -> list[Entry]:
-        """Return the owner's events among the last `count`, newest first."""
-        last = await self._newest(thread_id, count=count)
+    async def newest(
+        self, thread_id: UUID, *, owner: Owner, count: int, up_to: int | None = None
+    ) -> list[Entry]:
+        """Return the owner's events among the last `count` up to an id, newest first."""
+        last = await self._newest(thread_id, count=count, up_to=up_to)
         return [entry for entry in last if entry.owner == owner.digest]
 
-    async def _newest(self, thread_id: UUID, *, count: int) -> list[Entry]:
+    async def _newest(
+        self, thread_id: UUID, *, count: int, up_to: int | None = None
+    ) -> list[Entry]:
+        newest = "+" if up_to is None else f"{up_to}-0"
         with _redis_errors():
-            rows: Any = await self._redis.xrevrange(_stream(thread_id), count=count)
+            rows: Any = await self._redis.xrevrange(_stream(thread_id), newest, count=count)
         return _entries(rows)
 
     async def batches(

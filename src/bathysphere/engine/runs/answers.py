@@ -112,7 +112,7 @@ class Answers:
             if carrier is not None:
                 run = await self._runs.add_answers(connection, carrier, together)
             elif together and not waiting_for:
-                work = await _with_context(connection, work or Work(), step, thread_id)
+                work = await _as_asked(connection, work or Work(), step, thread_id)
                 run = await self._resume(connection, thread_id, graph, together, owner, work)
             if run is not None:
                 await connection.execute(_CARRY, (run.run_id, thread_id, list(together)))
@@ -180,12 +180,25 @@ class _Step:
     run_id: str | None
 
 
-async def _with_context(connection: Connection, work: Work, step: _Step, thread_id: UUID) -> Work:
-    """The same with the context of the run that asked, unless the answer brings its own."""
-    if work.context is not None or step.run_id is None:
+async def _as_asked(connection: Connection, work: Work, step: _Step, thread_id: UUID) -> Work:
+    """The same with the context and assistant of the run that asked, unless it brings its own."""
+    if step.run_id is None:
         return work
-    row = await (await connection.execute(_CONTEXT, (step.run_id, thread_id))).fetchone()
-    return replace(work, context=row["context"]) if row is not None else work
+    row = await (await connection.execute(_ASKED, (step.run_id, thread_id))).fetchone()
+    if row is None:
+        return work
+    asked = Work.from_json(row["work"])
+    if work.context is None:
+        work = replace(work, context=asked.context)
+    if work.assistant_id is None and asked.assistant_id is not None:
+        is_default = work.recursion_limit == Work().recursion_limit
+        work = replace(
+            work,
+            assistant_id=asked.assistant_id,
+            tags=work.tags or asked.tags,
+            recursion_limit=asked.recursion_limit if is_default else work.recursion_limit,
+        )
+    return work
 
 
 def _has_step(work: Work | None) -> bool:
@@ -202,6 +215,8 @@ def _carrier(runs: Iterable[Run], step: _Step) -> Run | None:
     for run in runs:
         if str(run.run_id) == step.run_id:
             continue  # it asked these questions
+        if run.work.after_seconds:
+            continue  # answers do not wait for its time
         if run.status == "pending" and run.work.takes_answers:
             return run
         if run.work.leaves_step:
@@ -275,9 +290,7 @@ SELECT answer.*, run.status, run.cancel FROM engine.answers answer
  WHERE answer.thread_id = %s
 """
 _RUNNING = "SELECT 1 FROM engine.runs WHERE thread_id = %s AND status = 'running' LIMIT 1"
-_CONTEXT = """
-SELECT work -> 'context' AS context FROM engine.runs WHERE run_id = %s AND thread_id = %s
-"""
+_ASKED = "SELECT work FROM engine.runs WHERE run_id = %s AND thread_id = %s"
 _CARRY = "UPDATE engine.answers SET run_id = %s WHERE thread_id = %s AND interrupt_id = ANY(%s)"
 _SAVE = """
 INSERT INTO engine.answers (thread_id, interrupt_id, answer) VALUES (%s, %s, %s)

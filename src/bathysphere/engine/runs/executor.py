@@ -49,6 +49,7 @@ from bathysphere.engine.runs.graph_arguments import (
     input_of,
     modes_of,
 )
+from bathysphere.engine.runs.pauses import is_paused, pause_options
 from bathysphere.engine.runs.probation import Probation
 from bathysphere.engine.runs.queue import Requeue
 from bathysphere.harness.context import context_for_run
@@ -183,6 +184,7 @@ class Executor:
                 "durability": "sync",
                 "control": control,
                 "version": "v2",
+                **pause_options(run.work),
             }
             return await self._follow(
                 graph, run, config, publisher, answer, options, is_continued=is_continued
@@ -200,6 +202,8 @@ class Executor:
         is_continued: bool,
     ) -> bool:
         """Stream the graph; return whether it waits for an answer."""
+        if is_continued and await is_paused(graph, run.work, config):
+            return True
         mapper = StreamMapper(shows_tasks="tasks" in run.work.modes)
         if not is_continued and await self._closes_step(run):
             async for item in close_step(graph, run, config, **options):

@@ -4,7 +4,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 from bathysphere.core.run_context import RunUser
 from bathysphere.engine.records import Mode, Run
@@ -21,7 +21,9 @@ def input_of(run: Run, *, is_continued: bool) -> Any:
     if not work.is_command:
         return work.input
     return Command(
-        resume=dict(work.resume) if work.resume else None, update=work.update, goto=work.goto
+        resume=dict(work.resume) if work.resume else None,
+        update=work.update,
+        goto=[node if isinstance(node, str) else Send(**node) for node in work.goto],
     )
 
 
@@ -34,6 +36,7 @@ def config_of(run: Run, *, is_continued: bool, user: RunUser | None = None) -> R
         place["checkpoint_id"] = run.work.checkpoint_id
     return {
         "configurable": place,
+        "tags": list(run.work.tags),
         "metadata": {**run.work.metadata, "run_id": str(run.run_id), "graph": run.graph},
         "run_id": run.run_id,
         "recursion_limit": run.work.recursion_limit,

@@ -1,5 +1,6 @@
 """A new run: the request, and the statements that insert it."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
@@ -26,6 +27,8 @@ class NewRun:
     creates_thread: bool = True
     deletes_thread: bool = False
     """Whether the thread is only for this run, and is deleted after it."""
+    thread_metadata: Mapping[str, str] = field(default_factory=dict)
+    """Merged into the thread's metadata."""
 
 
 async def insert(
@@ -49,7 +52,8 @@ async def insert(
         "owner": owner.user,
         "graph": new.graph,
         "work": Jsonb(work.to_json()),
-        "takes_kept": work.is_message,
+        "takes_kept": work.is_message and not work.after_seconds,
+        "delay": work.after_seconds,
         "inherits": inherits,
         "deletes_thread": new.deletes_thread,
         **asdict(waiting),
@@ -88,7 +92,7 @@ WITH kept AS (
                0)) AS tag
 ), room AS MATERIALIZED ({ROOM}
 ), job AS MATERIALIZED (
-    SELECT {defer_sql("fair.tag")} AS id FROM fair, room
+    SELECT {defer_sql("fair.tag", delay="%(delay)s::float8")} AS id FROM fair, room
      WHERE room.on_thread AND room.of_user AND room.of_tenant
 )
 INSERT INTO engine.runs

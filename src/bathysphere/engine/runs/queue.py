@@ -45,14 +45,15 @@ def current_job() -> Job | None:
     return _current.get()
 
 
-def defer_sql(tag: str) -> str:
+def defer_sql(tag: str, *, delay: str = "0") -> str:
     """SQL expression that queues the run `%(run)s` of `%(thread)s` and returns the job's id.
 
     As an expression, it lets one statement insert a run and its job.
     """
     return (
         f"(procrastinate_defer_jobs_v1(ARRAY[ROW('{QUEUE}', '{TASK}', -({tag})::int,"
-        " %(thread)s::text, NULL, jsonb_build_object('run_id', %(run)s::text), NULL)"
+        " %(thread)s::text, NULL, jsonb_build_object('run_id', %(run)s::text),"
+        f" CASE WHEN {delay} > 0 THEN now() + make_interval(secs => {delay}) END)"
         "::procrastinate_job_to_defer_v1]))[1]"
     )
 

@@ -57,6 +57,14 @@ class Created(NamedTuple):
     is_new: bool
 
 
+class Insertion(NamedTuple):
+    """A run that was created in a caller's transaction, and the runs that it replaced."""
+
+    run: Run
+    is_new: bool
+    ended: tuple[_Ended, ...]
+
+
 class Runs:
     """The runs of all threads."""
 
@@ -105,10 +113,27 @@ class Runs:
         created, _ = await self._create(connection, behind, owner)
         return created.run
 
+    async def create_within(
+        self, connection: Connection, new: NewRun, *, owner: Owner
+    ) -> Insertion:
+        """Create a run within the caller's transaction; `announce` it after the commit."""
+        created, ended = await self._create(connection, new, owner)
+        return Insertion(created.run, created.is_new, tuple(ended))
+
+    async def announce(self, insertion: Insertion) -> None:
+        """Publish the end of the runs that a new run replaced."""
+        await self._announce(list(insertion.ended))
+
     async def _create(
         self, connection: Connection, new: NewRun, owner: Owner
     ) -> tuple[Created, list[_Ended]]:
-        await lock_busy(connection, new.thread_id, owner=owner, creates=new.creates_thread)
+        await lock_busy(
+            connection,
+            new.thread_id,
+            owner=owner,
+            creates=new.creates_thread,
+            metadata=new.thread_metadata,
+        )
         replaced = _Replaced()
         if new.strategy != "enqueue":
             # A repeated request must not replace its own run.
@@ -180,6 +205,19 @@ class Runs:
                 )
             ).fetchall()
         return [Run.from_row(row) for row in rows]
+
+    async def active_of_assistant(self, assistant_id: UUID, *, owner: Owner) -> list[UUID]:
+        """Return the owner's active runs that were started with a stored assistant."""
+        async with tenant_connection(self._pool, owner) as connection:
+            rows = await (
+                await connection.execute(
+                    "SELECT run_id FROM engine.runs WHERE tenant = %s AND owner = %s"
+                    " AND status IN ('pending', 'running') AND work ->> 'assistant_id' = %s"
+                    " ORDER BY seq DESC",
+                    (owner.tenant, owner.user, str(assistant_id)),
+                )
+            ).fetchall()
+        return [row["run_id"] for row in rows]
 
     async def cancel(
         self, run_id: UUID, *, owner: Owner, action: CancelAction = "interrupt"

@@ -8,7 +8,9 @@ import asyncio
 import contextlib
 import logging
 import random
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -26,6 +28,9 @@ from bathysphere.engine.runs.queue import QUEUE, JobAttempt, Queue
 from bathysphere.engine.threads import Threads
 
 _log = logging.getLogger(__name__)
+
+Companion = Callable[[], Coroutine[Any, Any, None]]
+"""Work that a worker process does beside its runs, until it is cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +71,7 @@ class Worker:
         threads: Threads,
         clock: Clock,
         options: WorkerOptions | None = None,
+        companions: Sequence[Companion] = (),
     ) -> None:
         self._database = database
         self._queue = queue
@@ -73,6 +79,7 @@ class Worker:
         self._threads = threads
         self._clock = clock
         self._options = options or WorkerOptions()
+        self._companions = companions
         self._controls: set[RunControl] = set()
         self._is_draining = asyncio.Event()
         self._worker: QueueWorker | None = None
@@ -148,6 +155,7 @@ class Worker:
             asyncio.create_task(self._report_loop(heartbeat)),
             asyncio.create_task(self._recover_runs()),
             asyncio.create_task(self._sweep()),
+            *(asyncio.create_task(companion()) for companion in self._companions),
         ]
         return _SideTasks(heartbeat, tasks)
 

@@ -81,8 +81,21 @@ def _cors(app: ASGIApp, settings: ServerSettings) -> ASGIApp:
         app,
         allow_origins=settings.cors_origins,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["authorization", "content-type", "last-event-id", "x-api-key"],
-        expose_headers=["content-location", "location", "retry-after", "x-request-id"],
+        allow_headers=[
+            "authorization",
+            "content-type",
+            "last-event-id",
+            "mcp-protocol-version",
+            "mcp-session-id",
+            "x-api-key",
+        ],
+        expose_headers=[
+            "content-location",
+            "location",
+            "mcp-session-id",
+            "retry-after",
+            "x-request-id",
+        ],
         max_age=600,
     )
 

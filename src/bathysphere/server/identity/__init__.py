@@ -8,8 +8,16 @@ from bathysphere.server.identity.identify import (
     Identify,
     IdentityUnavailable,
     Unauthenticated,
+    grant_of,
     identify_again,
     once,
 )
 
-__all__ = ["Identify", "IdentityUnavailable", "Unauthenticated", "identify_again", "once"]
+__all__ = [
+    "Identify",
+    "IdentityUnavailable",
+    "Unauthenticated",
+    "grant_of",
+    "identify_again",
+    "once",
+]

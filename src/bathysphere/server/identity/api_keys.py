@@ -19,8 +19,14 @@ from starlette.requests import HTTPConnection
 
 from bathysphere.core.errors import CallerError
 from bathysphere.core.identity import Owner
+from bathysphere.engine.crons.records import Grant
 from bathysphere.engine.database.pool import Pool
-from bathysphere.server.identity.identify import IdentityUnavailable, Unauthenticated, credential
+from bathysphere.server.identity.identify import (
+    GRANT_KEY,
+    IdentityUnavailable,
+    Unauthenticated,
+    credential,
+)
 from bathysphere.server.identity.shared_lookups import SharedLookups
 
 PREFIX = "bsk_"
@@ -145,7 +151,10 @@ class ApiKeys:
 
     async def identify(self, connection: HTTPConnection) -> Owner:
         """Identify the owner by the request's API key."""
-        return await self.owner_of(credential(connection))
+        secret = credential(connection)
+        owner = await self.owner_of(secret)
+        connection.scope[GRANT_KEY] = Grant(key_id=key_id_of(secret))
+        return owner
 
     async def _find(self, key_id: str) -> Mapping[str, Any] | None:
         async with self._pool.connection() as connection:
@@ -155,6 +164,12 @@ class ApiKeys:
                     "UPDATE identity.api_keys SET last_used_at = now() WHERE key_id = %s", (key_id,)
                 )
         return row
+
+
+def key_id_of(secret: str) -> str | None:
+    """The part of a key that may be shown."""
+    match = _KEY.fullmatch(secret)
+    return match.group(1) if match is not None else None
 
 
 def _digest(secret: str) -> bytes:

@@ -31,7 +31,7 @@ def identify_by(
     async def identify(connection: HTTPConnection) -> Owner:
         token = credential(connection)
         if keys is not None and (oidc is None or token.startswith(PREFIX)):
-            return await keys.owner_of(token)
+            return await keys.identify(connection)
         if oidc is None:
             raise Unauthenticated("No authentication method is configured")
         return await oidc.owner_of(token)

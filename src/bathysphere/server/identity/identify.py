@@ -6,6 +6,7 @@ from starlette.requests import HTTPConnection
 
 from bathysphere.core.errors import CallerError, UpstreamError
 from bathysphere.core.identity import Owner
+from bathysphere.engine.crons.records import Grant
 
 Identify = Callable[[HTTPConnection], Awaitable[Owner]]
 """Maps a connection to the owner whose data it may access; raises `Unauthenticated`."""
@@ -14,6 +15,7 @@ LOCAL = Owner(tenant="local", user="local")
 """The owner of all requests on a server without authentication."""
 
 OWNER_KEY = "bathysphere.owner"
+GRANT_KEY = "bathysphere.grant"
 _MAX_LENGTH = 16_384
 _HINT = "send `Authorization: Bearer <key or token>`"
 
@@ -35,7 +37,7 @@ class IdentityUnavailable(UpstreamError):
 
 async def anonymous(connection: HTTPConnection) -> Owner:
     """Identify everyone as the same local owner. Only for servers that others cannot reach."""
-    del connection
+    connection.scope[GRANT_KEY] = Grant(is_unlimited=True)
     return LOCAL
 
 
@@ -51,6 +53,12 @@ def once(identify: Identify) -> Identify:
         return owner
 
     return identified
+
+
+def grant_of(connection: HTTPConnection) -> Grant:
+    """What the request's identity can be checked by later; authentication has set it."""
+    found = connection.scope.get(GRANT_KEY)
+    return found if isinstance(found, Grant) else Grant()
 
 
 async def identify_again(identify: Identify, connection: HTTPConnection) -> Owner:

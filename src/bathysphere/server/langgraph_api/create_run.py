@@ -1,19 +1,23 @@
 """Start runs for LangGraph's REST API: with input, answers or a command."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from bathysphere.core.identity import Owner
-from bathysphere.engine.records import Run
+from bathysphere.engine.assistants import Assistant
+from bathysphere.engine.records import Run, Work
 from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.server.errors import CheckpointNotFound, NotSupported
 from bathysphere.server.langgraph_api.answer_requests import answers_by_question
-from bathysphere.server.langgraph_api.assistants import resolve
-from bathysphere.server.langgraph_api.run_requests import make_work
+from bathysphere.server.langgraph_api.assistants import (
+    find_assistant,
+    thread_marks,
+    without_context,
+)
+from bathysphere.server.langgraph_api.run_requests import Pauses, make_work
 from bathysphere.server.process.services import Services
 from bathysphere.server.schemas.runs import RunCommand, RunCreate
-
-_UNSUPPORTED = ("interrupt_before", "interrupt_after", "webhook", "after_seconds")
 
 
 async def start(
@@ -32,25 +36,11 @@ async def start(
         GraphNotFound: There is no such assistant.
         AnswerRefused: An answer is invalid for its question.
     """
-    for name in _UNSUPPORTED:
-        if getattr(body, name):
-            raise NotSupported(f"{name} is not supported")
-    graph = resolve(services.graphs, body.assistant_id)
+    assistant = await find_assistant(services, body.assistant_id, owner=owner)
     command = body.command
     if command is not None and command.resume is not None:
-        return await _resume(services, thread_id, body, command, owner=owner, graph=graph)
-    checkpoint_id = body.checkpoint.checkpoint_id if body.checkpoint is not None else None
-    work = make_work(
-        services.graphs,
-        graph,
-        input=body.input,
-        config=body.config,
-        metadata=body.metadata,
-        update=command.update if command is not None else None,
-        goto=command.goto if command is not None else None,
-        checkpoint_id=body.checkpoint_id or checkpoint_id,
-        context=body.context,
-    )
+        return await _resume(services, thread_id, body, command, owner=owner, assistant=assistant)
+    work = work_of(services, body, assistant)
     if work.checkpoint_id is not None and not await services.states.has_checkpoint(
         thread_id, work.checkpoint_id, owner=owner
     ):
@@ -60,11 +50,50 @@ async def start(
         thread_id,
         body,
         owner,
-        graph,
+        assistant,
         work,
         create_if_missing=create_if_missing or is_stateless or body.if_not_exists == "create",
         is_temporary=is_stateless and body.on_completion != "keep",
     )
+
+
+def work_of(services: Services, body: RunCreate, assistant: Assistant) -> Work:
+    """The work that a request asks for, without answers to questions.
+
+    Raises:
+        NotSupported: It has a webhook, and webhooks are disabled on this server.
+        InvalidWebhook: The URL cannot receive webhooks.
+    """
+    command = body.command
+    checkpoint_id = body.checkpoint.checkpoint_id if body.checkpoint is not None else None
+    work = make_work(
+        services.graphs,
+        assistant.definition.graph,
+        input=body.input,
+        config=body.config,
+        metadata=body.metadata,
+        update=command.update if command is not None else None,
+        goto=command.goto if command is not None else None,
+        checkpoint_id=body.checkpoint_id or checkpoint_id,
+        context=body.context,
+        assistant=assistant,
+        after_seconds=body.after_seconds or 0.0,
+        **_options(body),
+    )
+    return replace(work, webhook=_webhook(services, body.webhook))
+
+
+def _webhook(services: Services, url: str | None) -> str | None:
+    """The URL to tell when the run has ended, checked."""
+    if url is None:
+        return None
+    if services.webhooks is None:
+        raise NotSupported(
+            "Webhooks are disabled on this server",
+            hint="the operator enables them with BATHYSPHERE_WEBHOOK_SECRET",
+        )
+    services.webhooks.receivers.check(url)
+    return url
 
 
 async def _resume(
@@ -74,8 +103,11 @@ async def _resume(
     command: RunCommand,
     *,
     owner: Owner,
-    graph: str,
+    assistant: Assistant,
 ) -> Run:
+    if body.after_seconds:
+        raise NotSupported("An answer cannot be scheduled", hint="omit after_seconds")
+    graph = assistant.definition.graph
     await services.threads.get(thread_id, owner=owner)
     pending = await services.answers.pending(thread_id, graph=graph)
     answers = answers_by_question(command.resume, pending)
@@ -87,7 +119,10 @@ async def _resume(
         update=command.update,
         goto=command.goto,
         context=body.context,
+        assistant=assistant if body.context is not None else without_context(assistant),
+        **_options(body),
     )
+    work = replace(work, webhook=_webhook(services, body.webhook))
     result = await services.answers.submit(thread_id, answers, owner=owner, graph=graph, work=work)
     if result.run is not None:
         return result.run
@@ -96,23 +131,33 @@ async def _resume(
     return newest
 
 
+def _options(body: RunCreate) -> dict[str, Any]:
+    """How the run is streamed, and where it pauses."""
+    return {
+        "stream_modes": body.stored_modes(),
+        "stream_subgraphs": bool(body.stream_subgraphs),
+        "pauses": Pauses(before=body.interrupt_before, after=body.interrupt_after),
+    }
+
+
 async def _create(
     services: Services,
     thread_id: UUID,
     body: RunCreate,
     owner: Owner,
-    graph: str,
-    work: Any,
+    assistant: Assistant,
+    work: Work,
     *,
     create_if_missing: bool,
     is_temporary: bool = False,
 ) -> Run:
     new = NewRun(
         thread_id=thread_id,
-        graph=graph,
+        graph=assistant.definition.graph,
         work=work,
         strategy=body.multitask_strategy or "enqueue",
         creates_thread=create_if_missing,
         deletes_thread=is_temporary,
+        thread_metadata=thread_marks(assistant),
     )
     return (await services.runs.create(new, owner=owner)).run

@@ -18,7 +18,7 @@ from bathysphere.server.asgi.tenant_gate import release_permit
 from bathysphere.server.process.services import Services
 
 _POLL_SECONDS = 5.0
-_DRAIN_SECONDS = 0.2
+_DRAIN_SECONDS = 1.0  # a busy worker publishes the end of a run later than it stores it
 _ENDS = ("completed", "failed", "interrupted", "cancelled")
 
 
@@ -39,7 +39,7 @@ async def follow(
                     events = _events_of(run, batch)
                     if events:
                         yield events
-                        if _is_end(events[-1][1]):
+                        if is_end(events[-1][1]):
                             return
                     if any(isinstance(item, Gap) for item in batch):
                         break
@@ -117,10 +117,11 @@ def _events_of(run: Run, batch: Batch) -> list[tuple[int, Event]]:
         event = item.event()
         if event.run_id == name:
             found.append((item.id, event))
-            if _is_end(event):
+            if is_end(event):
                 break
     return found
 
 
-def _is_end(event: Event) -> bool:
+def is_end(event: Event) -> bool:
+    """Whether the event is the end of a run."""
     return event.channel == "lifecycle" and not event.namespace and event.data["event"] in _ENDS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bathysphere.engine.records import Run, RunStatus, Thread
-from bathysphere.server.langgraph_api.assistants import assistant_id
+from bathysphere.server.langgraph_api.assistant_ids import assistant_id
 from bathysphere.server.langgraph_api.thread_states import State
 
 Json = dict[str, Any]
@@ -23,6 +23,7 @@ def thread_json(thread: Thread, state: State | None = None) -> Json:
         "config": {},
         "values": None,
         "interrupts": {},
+        "error": None,
     }
     if state is not None:
         view["values"] = state["values"]
@@ -41,13 +42,14 @@ def run_json(run: Run) -> Json:
     view: Json = {
         "run_id": str(run.run_id),
         "thread_id": str(run.thread_id),
-        "assistant_id": assistant_id(run.graph),
+        "assistant_id": run.work.assistant_id or assistant_id(run.graph),
         "created_at": run.created_at.isoformat(),
         "updated_at": changed.isoformat(),
         "status": _STATUS.get(run.status, run.status),
         "metadata": {**run.work.metadata, "graph_id": run.graph},
         "kwargs": kwargs,
         "multitask_strategy": None,
+        "langsmith_session_name": None,
     }
     if run.error is not None:
         view["error"] = run.error

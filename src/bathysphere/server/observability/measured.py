@@ -54,9 +54,11 @@ class MeasuredLog(EventLog):
         """The id of the newest event; 0 if the log is empty."""
         return await self._log.last_id(thread_id)
 
-    async def newest(self, thread_id: UUID, *, owner: Owner, count: int) -> list[Entry]:
+    async def newest(
+        self, thread_id: UUID, *, owner: Owner, count: int, up_to: int | None = None
+    ) -> list[Entry]:
         """The owner's events among the last `count`, newest first."""
-        return await self._log.newest(thread_id, owner=owner, count=count)
+        return await self._log.newest(thread_id, owner=owner, count=count, up_to=up_to)
 
     def batches(
         self, thread_id: UUID, *, owner: Owner, after: int = 0

@@ -72,6 +72,18 @@ class Metrics:
             "Runs without a job that this process requeued; more than 0 is a bug.",
             registry=self.registry,
         )
+        self.due_times = Counter(
+            "bathysphere_cron_due_times",
+            "Due times of schedules that this process handled, by outcome.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.webhooks = Counter(
+            "bathysphere_webhooks",
+            "Attempts to send a webhook, by outcome; dead ones were given up.",
+            ["outcome"],
+            registry=self.registry,
+        )
         self.events_dropped = Counter(
             "bathysphere_events_dropped",
             "Live events that the event log did not accept.",
@@ -129,6 +141,14 @@ class Metrics:
             "Time of the last audit; 0 before the first. Alert if it is old.",
             registry=self.registry,
         )
+
+    def count_due_time(self, outcome: str) -> None:
+        """Count a due time of a schedule."""
+        self.due_times.labels(outcome).inc()
+
+    def count_webhook(self, outcome: str) -> None:
+        """Count an attempt to send a webhook."""
+        self.webhooks.labels(outcome).inc()
 
     def render(self) -> bytes:
         """Render all metrics in Prometheus's text format."""

@@ -12,27 +12,38 @@ from bathysphere.agents.research import ResearchConfig
 from bathysphere.agents.research.settings import PREFIX as RESEARCH
 from bathysphere.agents.research.settings import ResearchSettings
 from bathysphere.core.errors import ConfigError
+from bathysphere.engine.crons.scheduler import SchedulerOptions
+from bathysphere.engine.crons.service import CronLimits
 from bathysphere.engine.database.pool import Pool
 from bathysphere.engine.database.stored_bytes import StorageLimits
 from bathysphere.engine.fairness import WaitingLimits
 from bathysphere.engine.graphs import Graph, Graphs, Source
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
+from bathysphere.engine.webhooks.receivers import ReceiverRules
+from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.evidence.proof.signing import read_key
 from bathysphere.harness.build import build
+from bathysphere.harness.web_tools import WebAccess
 from bathysphere.models.settings import ModelSettings
-from bathysphere.registry.agents import Agent, SpecSource, resolve_agent
+from bathysphere.registry.agents import Agent, SpecSource, names_models, resolve_agent
 from bathysphere.registry.factories import Factory
 from bathysphere.registry.loading import registered_agents
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import set_up_tracing
 from bathysphere.server.process.database import secret
-from bathysphere.server.process.services import Services, open_worker
+from bathysphere.server.process.services import (
+    ScheduleOptions,
+    Services,
+    WebhookOptions,
+    open_worker,
+)
 from bathysphere.server.process.settings import ServerSettings
 from bathysphere.server.workspaces.service import Workspaces
 
 KEY_FILE = "research.key"
+WEBHOOK_FILE = "webhook.key"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,15 +70,20 @@ def graphs_of(
     *,
     research: ResearchConfig | None = None,
     workspaces: Workspaces | None = None,
+    web: WebAccess | None = None,
 ) -> Graphs:
-    """The agents as graphs, each built at first use; default: all registered agents."""
+    """The agents as graphs; default: all registered agents.
+
+    Each is built at first use, but one whose folder names its models at once: a model that cannot
+    be used is a mistake in that folder.
+    """
 
     def make(agent: Agent) -> Graph:
         content = agent.content
         own = content.built_in if isinstance(content, SpecSource) else None
         files = workspaces.agent_files() if own == "workspace" and workspaces else None
         config = _required(research) if own == "research" else None
-        found = resolve_agent(agent, models, backend=files, config=config)
+        found = resolve_agent(agent, models, backend=files, config=config, web=web)
         return found if isinstance(found, Pregel) else build(found)
 
     agents = registered_agents() if agents is None else agents
@@ -76,7 +92,11 @@ def graphs_of(
         for name, agent in agents.items()
     }
     about = {name: agent.description for name, agent in agents.items() if agent.description}
-    return Graphs(sources, descriptions=about)
+    graphs = Graphs(sources, descriptions=about)
+    for name, agent in agents.items():
+        if names_models(agent):
+            graphs.get(name)
+    return graphs
 
 
 def research_of(
@@ -126,6 +146,37 @@ def storage_limits(settings: ServerSettings) -> StorageLimits:
     return StorageLimits(
         per_user=settings.max_stored_bytes_per_user or None,
         per_tenant=settings.max_stored_bytes_per_tenant or None,
+    )
+
+
+def schedule_options(settings: ServerSettings) -> ScheduleOptions:
+    """Limits of schedules, and how late their runs may start."""
+    return ScheduleOptions(
+        limits=CronLimits(
+            per_tenant=settings.max_crons_per_tenant or None,
+            min_seconds=settings.cron_min_seconds,
+            renewal_seconds=settings.cron_renewal_days * 24 * 3600,
+        ),
+        scheduler=SchedulerOptions(catch_up_seconds=settings.cron_catch_up_seconds),
+    )
+
+
+def webhook_options(settings: ServerSettings) -> WebhookOptions | None:
+    """How webhooks are signed and sent; None without a secret.
+
+    A single machine generates its secret and stores it in the data folder.
+    """
+    text = secret(settings.webhook_secret)
+    if text is None and not settings.is_embedded:
+        return None
+    master = text.encode() if text is not None else read_key(settings.data_dir / WEBHOOK_FILE)
+    return WebhookOptions(
+        master=master,
+        rules=ReceiverRules(
+            allows_loopback=settings.webhook_allow_loopback,
+            timeout_seconds=settings.webhook_seconds,
+        ),
+        sender=SenderOptions(attempts=settings.webhook_attempts),
     )
 
 

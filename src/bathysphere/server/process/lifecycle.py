@@ -40,9 +40,11 @@ from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.process.assembly import (
     Instruments,
     redis_of,
+    schedule_options,
     storage_limits,
     tracing_of,
     waiting_limits,
+    webhook_options,
     worker_of,
 )
 from bathysphere.server.process.client_deadlines import Deadlines
@@ -298,6 +300,8 @@ async def _open(
             waiting=waiting_limits(settings),
             answers=AnswerLimits(bytes=settings.max_answer_bytes),
             storage=storage_limits(settings),
+            schedules=schedule_options(settings),
+            webhooks=webhook_options(settings),
         )
     )
     redis = await stack.enter_async_context(redis_of(settings))
@@ -352,6 +356,7 @@ async def _app(
         page_fetcher=Pages(fetch, clock=services.clock) if fetch is not None else None,
         custom_app=custom_app,
     )
+    stack.push_async_callback(app.state.mcp.aclose)
     return wrap(app, edge)
 
 

@@ -6,7 +6,8 @@ Tests open them here too, so that what is tested is what runs.
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from langgraph.store.base import BaseStore
@@ -16,7 +17,11 @@ from psycopg.rows import dict_row
 from redis.asyncio import BlockingConnectionPool, Redis
 
 from bathysphere.core.clock import Clock, SystemClock
+from bathysphere.engine.assistants import Assistants
 from bathysphere.engine.attempt_services.file_changes import FileChanges
+from bathysphere.engine.crons.database_clock import DatabaseClock, read_database_clock
+from bathysphere.engine.crons.scheduler import Scheduler, SchedulerOptions
+from bathysphere.engine.crons.service import CronLimits, Crons
 from bathysphere.engine.database.pool import Connection, Database, Pool, open_pool
 from bathysphere.engine.database.schema import advisory_lock
 from bathysphere.engine.database.stored_bytes import NO_STORAGE_LIMITS, StorageLimits, StoredBytes
@@ -29,14 +34,20 @@ from bathysphere.engine.runs.answers import Answers
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.queue import Queue
 from bathysphere.engine.runs.service import Runs
-from bathysphere.engine.runs.worker import Worker, WorkerOptions
+from bathysphere.engine.runs.worker import Companion, Worker, WorkerOptions
 from bathysphere.engine.threads import Threads
+from bathysphere.engine.webhooks.outbox import Outbox
+from bathysphere.engine.webhooks.receivers import ReceiverRules, Receivers
+from bathysphere.engine.webhooks.sender import Sender, SenderOptions
+from bathysphere.engine.webhooks.signing import WebhookSigner
 from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
 from bathysphere.server.langgraph_api.thread_states import States
+from bathysphere.server.langgraph_api.webhook_body import WebhookBodies
 from bathysphere.server.observability.measured import MeasuredLog, MeasuredQueue
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import ObservedExecutor, TracedRuns
 from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.process.side_tasks import keep_running
 from bathysphere.server.workspaces.service import Workspaces
 
 if TYPE_CHECKING:
@@ -50,6 +61,33 @@ _KEEPALIVE = {
 }
 
 _LOCK = 0x6261_7469  # the advisory lock id after that of the engine's migrations
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScheduleOptions:
+    """Limits of schedules, settings of the scheduler, and the clock of both."""
+
+    limits: CronLimits = field(default_factory=CronLimits)
+    scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
+    clock: DatabaseClock = read_database_clock
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebhookOptions:
+    """The secret that webhooks are signed with, their receivers and the sender's settings."""
+
+    master: bytes
+    rules: ReceiverRules = field(default_factory=ReceiverRules)
+    sender: SenderOptions = field(default_factory=SenderOptions)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Webhooks:
+    """What is needed to accept and send webhooks."""
+
+    receivers: Receivers
+    signer: WebhookSigner
+    options: SenderOptions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,8 +105,13 @@ class Services:
     threads: Threads
     states: States
     answers: Answers
+    assistants: Assistants
     changes: FileChanges
+    crons: Crons
+    schedules: ScheduleOptions
     stored: StoredBytes
+    webhooks: Webhooks | None = None
+    """None if webhooks are disabled."""
     workspaces: Workspaces | None = None
     payments: "Payments | None" = None
     """None if payments are disabled."""
@@ -86,12 +129,15 @@ async def open_services(
     waiting: WaitingLimits = UNLIMITED,
     answers: AnswerLimits | None = None,
     storage: StorageLimits = NO_STORAGE_LIMITS,
+    schedules: ScheduleOptions | None = None,
+    webhooks: WebhookOptions | None = None,
 ) -> AsyncIterator[Services]:
     """Open all components; without Redis, events are kept in this process's memory.
 
     The database must be migrated (`bathysphere.engine.database.schema.migrate`).
     """
     clock = clock or SystemClock()
+    schedules = schedules or ScheduleOptions()
     await graphs.prepare()
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(open_pool(database))
@@ -128,9 +174,13 @@ async def open_services(
             threads=threads,
             states=States(pool, threads, graphs, limits=answers),
             answers=Answers(pool, runs=runs, graphs=graphs),
+            assistants=Assistants(pool, stored=stored),
             payments=paid,
             changes=FileChanges(pool),
+            crons=Crons(pool, limits=schedules.limits, clock=schedules.clock),
+            schedules=schedules,
             stored=stored,
+            webhooks=await stack.enter_async_context(_webhooks(webhooks)),
             workspaces=workspaces,
         )
 
@@ -164,7 +214,52 @@ async def open_worker(
         threads=services.threads,
         clock=services.clock,
         options=options,
+        companions=_companions(services, metrics),
     )
+
+
+def open_scheduler(services: Services, metrics: Metrics) -> Scheduler:
+    """Create the scheduler of a worker process."""
+    return Scheduler(
+        services.pool,
+        services.runs,
+        clock=services.clock,
+        database_clock=services.schedules.clock,
+        options=services.schedules.scheduler,
+        on_outcome=metrics.count_due_time,
+    )
+
+
+def _companions(services: Services, metrics: Metrics) -> list[Companion]:
+    """What a worker process does beside its runs: schedules, and webhooks if they are enabled."""
+    scheduler = open_scheduler(services, metrics)
+    found: list[Companion] = [partial(keep_running, "scheduler", scheduler.run)]
+    webhooks = services.webhooks
+    if webhooks is not None:
+        sender = Sender(
+            Outbox(services.pool),
+            webhooks.receivers,
+            signer=webhooks.signer,
+            write_body=WebhookBodies(services.runs, services.states).write,
+            clock=services.clock,
+            options=webhooks.options,
+            on_outcome=metrics.count_webhook,
+        )
+        found.append(partial(keep_running, "webhooks", sender.run))
+    return found
+
+
+@asynccontextmanager
+async def _webhooks(options: WebhookOptions | None) -> AsyncIterator[Webhooks | None]:
+    if options is None:
+        yield None
+        return
+    receivers = Receivers(options.rules)
+    try:
+        signer = WebhookSigner(options.master)
+        yield Webhooks(receivers=receivers, signer=signer, options=options.sender)
+    finally:
+        await receivers.aclose()
 
 
 @asynccontextmanager

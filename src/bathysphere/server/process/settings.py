@@ -232,6 +232,36 @@ class ServerSettings(BaseSettings):
         default=3, description="How long a stopping API waits for open streams."
     )
 
+    # ── schedules ──
+    max_crons_per_tenant: NonNegativeInt = Field(
+        default=100, description="Maximum schedules per tenant; 0: unlimited."
+    )
+    cron_min_seconds: PositiveFloat = Field(
+        default=60, description="Shortest time between two runs of a schedule."
+    )
+    cron_catch_up_seconds: PositiveFloat = Field(
+        default=7200, description="How late a schedule's run may start; older ones are skipped."
+    )
+    cron_renewal_days: PositiveFloat = Field(
+        default=30, description="How long a schedule runs that was made without an API key."
+    )
+
+    # ── webhooks ──
+    webhook_secret: SecretStr | None = Field(
+        default=None,
+        min_length=32,
+        description="Secret that signs webhooks (at least 32 characters); default: none are sent.",
+    )
+    webhook_allow_loopback: bool = Field(
+        default=False, description="Allow webhooks to this machine, without https."
+    )
+    webhook_attempts: PositiveInt = Field(
+        default=12, description="Attempts to deliver a webhook before it is given up."
+    )
+    webhook_seconds: PositiveFloat = Field(
+        default=10, description="Time limit of a webhook's receiver."
+    )
+
     # ── observability ──
     log_format: LogFormat | None = Field(
         default=None, description="`text` or `json`; default: text in a terminal, else json."

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from bathysphere.core.cancellation import cancel_all
+
 _log = logging.getLogger(__name__)
 RESTART_SECONDS = 10.0
 
@@ -21,8 +23,7 @@ async def keep_running(
         try:
             await asyncio.wait([task])
         finally:
-            task.cancel()
-            await asyncio.wait([task])
+            await cancel_all([task])
         error = None if task.cancelled() else task.exception()
         _log.error("%s failed, restarting: %r", name, error, exc_info=error)
         await asyncio.sleep(restart_seconds)

@@ -1,5 +1,6 @@
 """Commands of protocol v2 to a thread, and their results."""
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -9,11 +10,12 @@ from pydantic import BaseModel, ValidationError
 
 from bathysphere.core.errors import BathysphereError, UpstreamError
 from bathysphere.core.identity import Owner
-from bathysphere.engine.errors import RunNotFound
+from bathysphere.engine.assistants import Assistant
+from bathysphere.engine.errors import GraphNotFound, RunNotFound
 from bathysphere.engine.records import Strategy, Work
 from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.server.errors import CheckpointNotFound, InvalidRequest
-from bathysphere.server.langgraph_api.assistants import resolve
+from bathysphere.server.langgraph_api.assistants import find_assistant, thread_marks
 from bathysphere.server.langgraph_api.run_requests import make_work
 from bathysphere.server.process.services import Services
 from bathysphere.server.protocol.position import Position
@@ -92,7 +94,7 @@ class CommandHandler:
 
     async def start(
         self,
-        graph: str,
+        assistant: Assistant,
         work: Work,
         strategy: Strategy | None = None,
         *,
@@ -101,10 +103,11 @@ class CommandHandler:
         """Create a run on the thread."""
         new = NewRun(
             thread_id=self.thread_id,
-            graph=graph,
+            graph=assistant.definition.graph,
             work=work,
             strategy=strategy or "enqueue",
             creates_thread=create_if_missing,
+            thread_metadata=thread_marks(assistant),
         )
         created = await self.services.runs.create(new, owner=self.owner)
         return {"run_id": str(created.run.run_id)}
@@ -116,20 +119,32 @@ class CommandHandler:
             raise RunNotFound(f"Thread {self.thread_id} has no runs")
         return name
 
+    async def assistant(self) -> Assistant:
+        """The assistant that the thread was last used with, or that of its graph."""
+        graph = await self.graph()
+        runs = await self.services.runs.list_of_thread(self.thread_id, owner=self.owner, limit=1)
+        stored = runs[0].work.assistant_id if runs else None
+        with contextlib.suppress(GraphNotFound):  # deleted meanwhile
+            found = await find_assistant(self.services, stored or graph, owner=self.owner)
+            if found.definition.graph == graph:
+                return found
+        return await find_assistant(self.services, graph, owner=self.owner)
+
 
 async def _run_start(handler: CommandHandler, params: Json) -> Json:
     request = _parse(RunStart, params)
-    graph = resolve(handler.services.graphs, request.assistant_id)
+    assistant = await find_assistant(handler.services, request.assistant_id, owner=handler.owner)
     work = make_work(
         handler.services.graphs,
-        graph,
+        assistant.definition.graph,
         input=request.input,
         config=request.config,
         metadata=request.metadata,
         context=request.context,
+        assistant=assistant,
     )
     await _check_fork(handler, work)
-    return await handler.start(graph, work, request.multitask_strategy, create_if_missing=True)
+    return await handler.start(assistant, work, request.multitask_strategy, create_if_missing=True)
 
 
 async def _respond(handler: CommandHandler, params: Json) -> Json:
@@ -160,9 +175,11 @@ async def _inject(handler: CommandHandler, params: Json) -> Json:
     if request.namespace:
         raise InvalidRequest("Messages can only be sent to the root agent")
     message = {"role": request.message.role, "content": request.message.content}
-    graph = await handler.graph()
-    work = make_work(handler.services.graphs, graph, input={"messages": [message]})
-    return await handler.start(graph, work)
+    assistant = await handler.assistant()
+    graph = assistant.definition.graph
+    values = {"messages": [message]}
+    work = make_work(handler.services.graphs, graph, input=values, assistant=assistant)
+    return await handler.start(assistant, work)
 
 
 async def _state_get(handler: CommandHandler, params: Json) -> Json:
@@ -197,18 +214,19 @@ async def _list_checkpoints(handler: CommandHandler, params: Json) -> Json:
 
 async def _fork(handler: CommandHandler, params: Json) -> Json:
     request = _parse(Fork, params)
-    graph = await handler.graph()
+    assistant = await handler.assistant()
     work = make_work(
         handler.services.graphs,
-        graph,
+        assistant.definition.graph,
         input=request.input,
         config=request.config,
         metadata=request.metadata,
         context=request.context,
         checkpoint_id=request.checkpoint_id,
+        assistant=assistant,
     )
     await _check_fork(handler, work)
-    started = await handler.start(graph, work)
+    started = await handler.start(assistant, work)
     return {**started, "thread_id": str(handler.thread_id)}
 
 

@@ -20,9 +20,11 @@ from bathysphere.server.langgraph_api.thread_access import thread_exists
 from bathysphere.server.process.services import Services
 from bathysphere.server.protocol.filter import Filter
 from bathysphere.server.protocol.position import Position
-from bathysphere.server.protocol.wire import WireEvent, WireMapper
+from bathysphere.server.protocol.wire import WireEvent, WireMapper, starts_run
 from bathysphere.server.sse import frame
 
+_REPLAY_PAGE = 500
+_REPLAYED_RUNS = 2
 _STATUS = {
     "pending": "running",
     "running": "running",
@@ -70,8 +72,8 @@ class Feed:
         if last < position or (is_known and not last and await self._is_log_lost()):
             yield await self._snapshot(position)
             position = 0
-        # From the start, because a message in progress began somewhere before.
-        reading = self._services.events.batches(self._thread_id, owner=self._owner)
+        start = await self._replay_start(position)
+        reading = self._services.events.batches(self._thread_id, owner=self._owner, after=start)
         async with aclosing(reading) as batches:
             async for batch in batches:
                 if not is_known or any(isinstance(item, Gap) for item in batch):
@@ -79,6 +81,26 @@ class Feed:
                 if events := await self._map_batch(batch, position):
                     yield events
                 position = 0
+
+    async def _replay_start(self, position: int) -> int:
+        """Return the entry after which a client at `position` is served.
+
+        A message in progress began in the same run, and a run that loses its worker before its
+        first values needs those of the run before: so it is the start of that one.
+        """
+        log, up_to, runs = self._services.events, position, 0
+        while position:
+            entries = await log.newest(
+                self._thread_id, owner=self._owner, count=_REPLAY_PAGE, up_to=up_to
+            )
+            for entry in entries:
+                runs += starts_run(entry)
+                if runs == _REPLAYED_RUNS:
+                    return entry.id - 1
+            if len(entries) < _REPLAY_PAGE:
+                return 0
+            up_to = entries[-1].id - 1
+        return 0
 
     async def _map_batch(self, batch: Batch, position: int) -> list[WireEvent]:
         """Map a batch for a client that has seen the log up to `position`; 0: no gap possible."""

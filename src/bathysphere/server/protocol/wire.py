@@ -65,6 +65,14 @@ def channel_of(entry: Entry) -> str:
     return entry.event().channel
 
 
+def starts_run(entry: Entry) -> bool:
+    """Whether the entry is the first of a run."""
+    if channel_of(entry) != "lifecycle":
+        return False
+    event = entry.event()
+    return not event.namespace and event.data["event"] == "started"
+
+
 class WireMapper:
     """Maps one log from any point on. `channels` are those of the subscription."""
 

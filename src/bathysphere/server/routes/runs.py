@@ -37,6 +37,10 @@ CancelHow = Annotated[
 ]
 
 
+OnDisconnect = Callable[[], Awaitable[object]]
+CancelOnDisconnect = Annotated[bool, Query(description="Cancel the run if the client leaves.")]
+
+
 @router.post("", response_model=RunView)
 async def create(
     thread_id: ThreadId, body: RunCreate, owner: CurrentOwner, services: ServicesDep
@@ -57,7 +61,8 @@ async def wait(
 ) -> Response:
     """Start a run and wait for its result."""
     run = await start(services, thread_id, body, owner=owner)
-    run = await wait_for_run(services, run, body, owner=owner, request=request)
+    on_disconnect = on_disconnect_of(services, run, body, owner=owner)
+    run = await wait_for_run(services, run, on_disconnect, owner=owner, request=request)
     await rules.check()
     return JSON(await outcome(services, run, owner=owner), headers=location(run))
 
@@ -79,7 +84,7 @@ async def stream(
         if run.is_over
         else legacy_frames(services, run, parts, owner=owner, after=position)
     )
-    on_disconnect = cancel_on_disconnect(services, run, body, owner=owner)
+    on_disconnect = on_disconnect_of(services, run, body, owner=owner)
     return EventStream(chunks, rules=rules, headers=location(run), on_disconnect=on_disconnect)
 
 
@@ -123,7 +128,7 @@ async def delete(
     return Response(status_code=204)
 
 
-@router.post("/{run_id}/cancel", response_model=None)
+@router.post("/{run_id}/cancel", response_model=dict[str, Any])
 async def cancel(
     thread_id: ThreadId,
     run_id: RunId,
@@ -137,7 +142,7 @@ async def cancel(
     await services.runs.cancel(run_id, owner=owner, action=action)
     if wait:
         await wait_for_end(services, run, owner=owner)
-    return Response(status_code=204)
+    return JSON({}, status_code=200 if wait else 202)
 
 
 @router.get("/{run_id}/join", response_model=dict[str, Any])
@@ -147,10 +152,13 @@ async def join(
     owner: CurrentOwner,
     services: ServicesDep,
     rules: Streaming,
+    request: Request,
+    cancel_on_disconnect: CancelOnDisconnect = False,
 ) -> Response:
     """Wait for a run and get its result."""
     run = await find(services, thread_id, run_id, owner)
-    run = await wait_for_end(services, run, owner=owner)
+    on_disconnect = cancels(services, run, owner=owner) if cancel_on_disconnect else None
+    run = await wait_for_run(services, run, on_disconnect, owner=owner, request=request)
     await rules.check()
     return JSON(await outcome(services, run, owner=owner))
 
@@ -162,15 +170,20 @@ async def join_stream(
     owner: CurrentOwner,
     services: ServicesDep,
     rules: Streaming,
-    stream_mode: Annotated[list[StreamMode] | None, Query()] = None,
+    stream_mode: Annotated[list[StreamMode | Literal[""]] | None, Query()] = None,
     last_event_id: Annotated[str | None, Header()] = None,
+    cancel_on_disconnect: CancelOnDisconnect = False,
 ) -> Response:
     """Stream the events of a run after `Last-Event-ID`."""
     run = await find(services, thread_id, run_id, owner)
-    parts = LegacyStream(frozenset(stream_mode or ("values",)), subgraphs=False)
+    # The Python client sends an empty mode for none.
+    modes = frozenset(filter(None, stream_mode or ())) or frozenset(run.work.stream_modes)
+    subgraphs = run.work.stream_subgraphs
+    parts = LegacyStream(modes or frozenset({"values"}), subgraphs=subgraphs)
     after = Position.from_last_event_id(last_event_id).entry
     chunks = legacy_frames(services, run, parts, owner=owner, after=after)
-    return EventStream(chunks, rules=rules, headers=location(run))
+    on_disconnect = cancels(services, run, owner=owner) if cancel_on_disconnect else None
+    return EventStream(chunks, rules=rules, headers=location(run), on_disconnect=on_disconnect)
 
 
 async def legacy_frames(
@@ -197,20 +210,22 @@ async def waiting_frames(
     yield frame(dumps(await outcome(services, run, owner=owner)), event="values")
 
 
-def cancel_on_disconnect(
-    services: Services, run: Run, body: RunCreate, *, owner: Owner
-) -> Callable[[], Awaitable[object]] | None:
-    """Return the callback that cancels the run on disconnect, if the client asked for it."""
-    if body.on_disconnect != "cancel":
-        return None
+def cancels(services: Services, run: Run, *, owner: Owner) -> OnDisconnect:
+    """Return the callback that cancels the run."""
     return partial(services.runs.cancel, run.run_id, owner=owner)
 
 
+def on_disconnect_of(
+    services: Services, run: Run, body: RunCreate, *, owner: Owner
+) -> OnDisconnect | None:
+    """Return the callback that cancels the run on disconnect, if the client asked for it."""
+    return cancels(services, run, owner=owner) if body.on_disconnect == "cancel" else None
+
+
 async def wait_for_run(
-    services: Services, run: Run, body: RunCreate, *, owner: Owner, request: Request
+    services: Services, run: Run, cancel: OnDisconnect | None, *, owner: Owner, request: Request
 ) -> Run:
-    """Wait for the run to end; cancel it on disconnect if the client asked for it."""
-    cancel = cancel_on_disconnect(services, run, body, owner=owner)
+    """Wait for the run to end; call back if the client disconnects before."""
     if cancel is None:
         return await wait_for_end(services, run, owner=owner)
     waiting = asyncio.create_task(wait_for_end(services, run, owner=owner))

@@ -52,7 +52,8 @@ async def update(
         checkpoint_id=body.checkpoint_id or checkpoint_id,
     )
     checkpoint = {**config["configurable"], "thread_id": str(thread_id)}
-    return JSON({"checkpoint": checkpoint, "checkpoint_id": checkpoint.get("checkpoint_id")})
+    named = {"checkpoint": checkpoint, "configurable": checkpoint}
+    return JSON({**named, "checkpoint_id": checkpoint.get("checkpoint_id")})
 
 
 @router.post("/state/checkpoint", response_model=StateView)

@@ -22,10 +22,10 @@ from bathysphere.server.process.services import Services
 from bathysphere.server.routes.runs import (
     STREAM,
     CancelHow,
-    cancel_on_disconnect,
     find,
     legacy_frames,
     location,
+    on_disconnect_of,
     wait_for_run,
 )
 from bathysphere.server.schemas.runs import CancelMany, RunCreate, RunView
@@ -63,7 +63,8 @@ async def wait(
 ) -> Response:
     """Start a run and wait for its result; its thread is deleted at the end."""
     run = await _start(services, body, owner)
-    run = await wait_for_run(services, run, body, owner=owner, request=request)
+    on_disconnect = on_disconnect_of(services, run, body, owner=owner)
+    run = await wait_for_run(services, run, on_disconnect, owner=owner, request=request)
     await rules.check()
     return JSON(await outcome(services, run, owner=owner), headers=location(run))
 
@@ -76,7 +77,7 @@ async def stream(
     run = await _start(services, body, owner)
     parts = LegacyStream(body.modes(), subgraphs=bool(body.stream_subgraphs))
     chunks = legacy_frames(services, run, parts, owner=owner, after=0)
-    on_disconnect = cancel_on_disconnect(services, run, body, owner=owner)
+    on_disconnect = on_disconnect_of(services, run, body, owner=owner)
     return EventStream(chunks, rules=rules, headers=location(run), on_disconnect=on_disconnect)
 
 

@@ -1,17 +1,23 @@
-"""Health and version endpoints."""
+"""Health, version and description of the API."""
 
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse
+
+from bathysphere.server.api_docs import content_policy, render_docs
+from bathysphere.server.deps import CurrentOwner
 
 router = APIRouter(tags=["system"])
+_HOST_IDS = ("project_id", "host_revision_id", "revision_id", "tenant_id")
+"""Ids of a hosting service, which clients look for."""
 
 
 @router.get("/ok")
-async def ok() -> dict[str, bool]:
+async def ok() -> dict[str, Any]:
     """Check that the process responds."""
-    return {"ok": True}
+    return {"ok": True, "services": {}}
 
 
 @router.get("/info")
@@ -20,6 +26,14 @@ async def info() -> dict[str, Any]:
     return {
         "version": version("bathysphere"),
         "langgraph_py_version": version("langgraph"),
-        "flags": {"assistants": True, "crons": False, "langsmith": False, "store": True},
+        "host": {"kind": "self-hosted", **dict.fromkeys(_HOST_IDS)},
+        "flags": {"assistants": True, "crons": True, "langsmith": False, "store": True},
         "protocol": {"v2": {"sse": True, "websocket": False}},
     }
+
+
+@router.get("/docs", response_class=HTMLResponse)
+async def docs(request: Request, _: CurrentOwner) -> HTMLResponse:
+    """The API as a page."""
+    headers = {"content-security-policy": content_policy()}
+    return HTMLResponse(render_docs(request.app.openapi()), headers=headers)

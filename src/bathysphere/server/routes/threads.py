@@ -2,23 +2,38 @@
 
 import asyncio
 import contextlib
-from typing import Annotated
-from uuid import UUID, uuid4
+from contextlib import aclosing
+from functools import partial
+from typing import Annotated, Any, Literal
+from uuid import uuid4
 
-from fastapi import APIRouter, Header
+import orjson
+from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
-from bathysphere.core.errors import CallerError
 from bathysphere.core.identity import Owner
-from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
-from bathysphere.engine.records import ACTIVE, Thread
-from bathysphere.server.deps import CurrentOwner, ServicesDep, ThreadId
+from bathysphere.core.json_text import dumps
+from bathysphere.engine.errors import ThreadNotFound
+from bathysphere.engine.records import Thread
+from bathysphere.engine.thread_storage import measure_thread
+from bathysphere.server.deps import CurrentOwner, ServicesDep, Streaming, ThreadId
 from bathysphere.server.errors import NotSupported, ThreadExists
-from bathysphere.server.langgraph_api.bounded_answers import OMITTED_HEADER, JSONList, encode
+from bathysphere.server.langgraph_api.bounded_answers import OMITTED_HEADER, JSONList
+from bathysphere.server.langgraph_api.delete_threads import delete_thread
+from bathysphere.server.langgraph_api.extract_paths import extract, needs_state
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.serializers import selected, thread_json
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.langgraph_api.supersteps import check_supersteps, write_supersteps
+from bathysphere.server.langgraph_api.thread_search import (
+    StateReader,
+    count_threads,
+    search_threads,
+)
+from bathysphere.server.langgraph_api.thread_states import State
+from bathysphere.server.langgraph_api.thread_stream import FROM_START, ThreadStream
 from bathysphere.server.process.services import Services
+from bathysphere.server.protocol.position import Position
 from bathysphere.server.schemas.threads import (
     ThreadCount,
     ThreadCreate,
@@ -27,22 +42,27 @@ from bathysphere.server.schemas.threads import (
     ThreadUpdate,
     ThreadView,
 )
+from bathysphere.server.sse import EventStream
 
 router = APIRouter(prefix="/threads", tags=["threads"], route_class=StrictRoute)
-_STOP_POLLS = 100
-_POLL_SECONDS = 0.1
-_PAGE_THREADS = 25
-_PAGE_BYTES = 8 * 1024 * 1024
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+ThreadStreamMode = Literal["run_modes", "lifecycle", "state_update"]
 
 
 @router.post("", response_model=ThreadView)
 async def create(body: ThreadCreate, owner: CurrentOwner, services: ServicesDep) -> Response:
-    """Create a thread, with the client's id or a new one."""
-    if body.supersteps:
-        raise NotSupported("`supersteps` is not supported", hint="copy the thread instead")
+    """Create a thread, with the client's id or a new one, and the history of its supersteps."""
+    _refuse_ttl(body.ttl)
     thread_id = body.thread_id or uuid4()
     metadata = {k: v for k, v in (body.metadata or {}).items() if v is not None}
+    if body.supersteps:
+        check_supersteps(services.graphs, metadata.get("graph_id"), body.supersteps)
+        await services.stored.reserve(owner, len(dumps(body.supersteps)))
     thread = await services.threads.try_create(thread_id, owner=owner, metadata=metadata)
+    if thread is not None and body.supersteps:
+        await write_supersteps(services, thread_id, body.supersteps, owner=owner)
     if thread is None and body.if_exists == "do_nothing":
         # If it is another owner's, reveal only that the id is in use.
         with contextlib.suppress(ThreadNotFound):
@@ -54,57 +74,55 @@ async def create(body: ThreadCreate, owner: CurrentOwner, services: ServicesDep)
 
 @router.post("/search", response_model=list[ThreadView])
 async def search(body: ThreadSearch, owner: CurrentOwner, services: ServicesDep) -> Response:
-    """Search threads, last used first."""
-    _refuse_values(body)
-    threads = await services.threads.search(
-        owner=owner,
-        status=body.status,
-        metadata=body.metadata,
-        ids=body.ids,
-        title_contains=body.title_contains,
-        limit=body.limit,
-        offset=body.offset,
-    )
-    if body.select and not {"values", "interrupts"} & set(body.select):
-        return JSON([selected(thread_json(thread), body.select) for thread in threads])
+    """Search threads; by default the last used come first."""
+    threads = await search_threads(services, body, owner=owner)
+    paths = (body.extract or {}).values()
+    selects_state = not body.select or bool({"values", "interrupts"} & set(body.select))
+    if not selects_state and not any(map(needs_state, paths)):
+        return JSON([_view(thread, None, body) for thread in threads])
     async with services.states.reads.turn(owner):
-        return await _with_states(services, threads, body.select, owner)
+        return await _with_states(services, threads, body, owner)
 
 
 async def _with_states(
-    services: Services, threads: list[Thread], select: list[str] | None, owner: Owner
+    services: Services, threads: list[Thread], body: ThreadSearch, owner: Owner
 ) -> Response:
-    """Threads with their values, until the size limit is reached; the rest without.
-
-    They are read in pages: first one thread, then as many as fit by the largest so far.
-    """
+    """Threads with their values, until the size limit is reached; the rest without."""
     limits = services.states.limits
+    reader = StateReader(services, threads[: limits.states], owner=owner)
     items: list[bytes] = []
-    size, largest = 0, 1
-    while len(items) < min(len(threads), limits.states) and size < limits.bytes:
-        count = max(1, min(_PAGE_THREADS, _PAGE_BYTES // largest)) if items else 1
-        page = threads[len(items) : min(len(items) + count, limits.states)]
-        ids = [thread.thread_id for thread in page]
-        states = await services.states.read_several(ids, owner=owner)
-        for thread in page:
+    size = 0
+    async with aclosing(reader.states()) as found:
+        async for thread, state in found:
             # A thread that was deleted meanwhile is sent as it was found.
-            view = thread_json(thread, states.pop(thread.thread_id, None))
-            items.append(await encode(selected(view, select)))
-            size, largest = size + len(items[-1]), max(largest, len(items[-1]))
+            items.append(await asyncio.to_thread(_encoded, thread, state, body))
+            reader.measure(len(items[-1]))
+            size += len(items[-1])
             if size >= limits.bytes:
                 break
     rest = threads[len(items) :]
-    items += [await encode(selected(thread_json(thread), select)) for thread in rest]
+    items += [_encoded(thread, None, body) for thread in rest]
     headers = {OMITTED_HEADER: str(len(rest))} if rest else {}
     return JSONList(items, headers=headers)
+
+
+def _view(thread: Thread, state: State | None, body: ThreadSearch) -> dict[str, Any]:
+    view = thread_json(thread, state)
+    shown = selected(view, body.select)
+    if body.extract:
+        plain = orjson.loads(dumps(view))
+        shown["extracted"] = {alias: extract(plain, path) for alias, path in body.extract.items()}
+    return shown
+
+
+def _encoded(thread: Thread, state: State | None, body: ThreadSearch) -> bytes:
+    return dumps(_view(thread, state, body))
 
 
 @router.post("/count", response_model=int)
 async def count(body: ThreadCount, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Count threads."""
-    _refuse_values(body)
-    found = await services.threads.count(owner=owner, status=body.status, metadata=body.metadata)
-    return JSON(found)
+    return JSON(await count_threads(services, body, owner=owner))
 
 
 @router.post("/prune", response_model=dict[str, int])
@@ -113,7 +131,7 @@ async def prune(body: ThreadPrune, owner: CurrentOwner, services: ServicesDep) -
     pruned = 0
     for thread_id in body.thread_ids:
         try:
-            await _delete(services, thread_id, owner)
+            await delete_thread(services, thread_id, owner=owner)
             pruned += 1
         except ThreadNotFound:
             continue
@@ -128,6 +146,40 @@ async def get(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) -
     return JSON(thread_json(thread, state))
 
 
+@router.get("/{thread_id}/storage", response_model=dict[str, Any])
+async def storage(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) -> Response:
+    """The bytes that the thread's checkpoints take."""
+    await services.threads.get(thread_id, owner=owner)
+    sizes = await measure_thread(services.pool, thread_id, owner=owner)
+    return JSON({"thread_id": str(thread_id), **sizes})
+
+
+@router.get("/{thread_id}/stream", response_class=Response, responses=STREAM)
+async def join_stream(
+    thread_id: ThreadId,
+    owner: CurrentOwner,
+    services: ServicesDep,
+    rules: Streaming,
+    stream_mode: Annotated[list[ThreadStreamMode] | None, Query()] = None,
+    stream_modes: Annotated[list[ThreadStreamMode] | None, Query()] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="Continue after this event; `-` for the whole log.")
+    ] = None,
+) -> Response:
+    """Stream what the thread's runs stream, one after the other, until the client disconnects."""
+    await services.threads.get(thread_id, owner=owner)
+    modes = frozenset((*(stream_mode or ()), *(stream_modes or ()))) or {"run_modes"}
+    if last_event_id is None:
+        after = await services.events.last_id(thread_id)
+    elif last_event_id == FROM_START:
+        after = 0
+    else:
+        after = Position.from_last_event_id(last_event_id).entry
+    stream = ThreadStream(services, thread_id, owner=owner, modes=frozenset(modes))
+    check_access = partial(services.threads.get, thread_id, owner=owner)
+    return EventStream(stream.frames(after=after), rules=rules.with_check(check_access))
+
+
 @router.patch("/{thread_id}", response_model=ThreadView)
 async def update(
     thread_id: ThreadId,
@@ -137,6 +189,7 @@ async def update(
     prefer: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Merge metadata into the thread's metadata."""
+    _refuse_ttl(body.ttl)
     thread = await services.threads.update(thread_id, owner=owner, metadata=body.metadata or {})
     if prefer == "return=minimal":
         return Response(status_code=204)
@@ -146,7 +199,7 @@ async def update(
 @router.delete("/{thread_id}", status_code=204)
 async def delete(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Cancel the thread's runs and delete all of its data."""
-    await _delete(services, thread_id, owner)
+    await delete_thread(services, thread_id, owner=owner)
     return Response(status_code=204)
 
 
@@ -158,30 +211,6 @@ async def copy(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) 
     return JSON(thread_json(await services.threads.copy(thread_id, to=uuid4(), owner=owner)))
 
 
-async def _delete(services: Services, thread_id: UUID, owner: Owner) -> None:
-    await _close_account(services, thread_id, owner)
-    active = await services.runs.list_of_thread(
-        thread_id, owner=owner, statuses=ACTIVE, limit=10_000
-    )
-    for run in active:
-        await services.runs.cancel(run.run_id, owner=owner)
-    for _ in range(_STOP_POLLS):
-        try:
-            await services.threads.delete(thread_id, owner=owner)
-        except ThreadBusy:
-            await asyncio.sleep(_POLL_SECONDS)
-        else:
-            return
-    await services.threads.delete(thread_id, owner=owner)
-
-
-async def _close_account(services: Services, thread_id: UUID, owner: Owner) -> None:
-    """Close the payment account, so that unspent deposits are refunded."""
-    if services.payments is not None:
-        with contextlib.suppress(CallerError):
-            await services.payments.close(str(thread_id), owner)
-
-
-def _refuse_values(body: ThreadCount) -> None:
-    if body.values:
-        raise NotSupported("Threads cannot be searched by values", hint="search by metadata")
+def _refuse_ttl(ttl: object) -> None:
+    if ttl is not None:
+        raise NotSupported("`ttl` of a thread is not supported", hint="delete or prune threads")

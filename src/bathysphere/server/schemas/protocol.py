@@ -12,6 +12,7 @@ Channel = Annotated[
         pattern=r"^(values|updates|messages|tools|lifecycle|input|checkpoints|tasks|custom(:.+)?)$"
     ),
 ]
+Tag = Annotated[str, Field(max_length=200)]
 _INT8 = 2**63 - 1
 
 
@@ -54,6 +55,7 @@ class RunConfig(Open):
 
     configurable: dict[str, Any] = Field(default_factory=dict)
     recursion_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    tags: Annotated[list[Tag], Field(max_length=100)] | None = None
 
 
 class RunStart(Open):

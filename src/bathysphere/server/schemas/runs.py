@@ -22,6 +22,10 @@ StreamMode = Literal[
 RunStatus = Literal["pending", "running", "error", "success", "timeout", "interrupted"]
 
 
+Nodes = Annotated[list[str], Field(max_length=1000)]
+_YEAR = 366 * 24 * 3600
+
+
 class RunCommand(Open):
     """A command that continues a thread without input."""
 
@@ -47,10 +51,15 @@ class RunCreate(Open):
     stream_subgraphs: bool | None = None
     on_disconnect: Literal["cancel", "continue"] | None = None
     on_completion: Literal["delete", "keep"] | None = None
-    interrupt_before: list[str] | Literal["*"] | None = None
-    interrupt_after: list[str] | Literal["*"] | None = None
+    interrupt_before: Nodes | Literal["*"] | None = None
+    interrupt_after: Nodes | Literal["*"] | None = None
     webhook: str | None = None
-    after_seconds: float | None = None
+    after_seconds: Annotated[float, Field(ge=0, le=_YEAR, allow_inf_nan=False)] | None = None
+    durability: Annotated[
+        Literal["sync", "async", "exit"] | None,
+        Field(description="Every step is saved before the next, whatever is asked for."),
+    ] = None
+    checkpoint_during: Annotated[bool | None, Field(description="See `durability`.")] = None
 
     def modes(self) -> frozenset[str]:
         """The stream modes; default: `values`."""
@@ -58,6 +67,11 @@ class RunCreate(Open):
         if mode is None:
             return frozenset({"values"})
         return frozenset(mode) if isinstance(mode, list) else frozenset({mode})
+
+    def stored_modes(self) -> list[str]:
+        """The stream modes to keep with the run; none for the default."""
+        modes = sorted(self.modes())
+        return modes if modes != ["values"] else []
 
 
 class CancelMany(Open):

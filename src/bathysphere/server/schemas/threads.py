@@ -10,7 +10,38 @@ from bathysphere.server.schemas.protocol import Open
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Status = Literal["idle", "busy", "interrupted", "error"]
+SortBy = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
 Metadata = dict[str, Any]
+ExtractPath = Annotated[
+    str,
+    Field(
+        max_length=500,
+        pattern=r"^(values|metadata|config|interrupts)(\.[^.\[\]]+|\[-?\d{1,9}\])*$",
+        description="Path of a value: begins with `values`, `metadata`, `config` or `interrupts`.",
+    ),
+]
+
+
+class SuperstepCommand(Open):
+    """A command of a superstep's update."""
+
+    update: Any = None
+    goto: Any = None
+    resume: Any = None
+
+
+class SuperstepUpdate(Open):
+    """What one node wrote in a superstep."""
+
+    values: Any = None
+    command: SuperstepCommand | None = None
+    as_node: str
+
+
+class Superstep(Open):
+    """What the nodes of one superstep wrote."""
+
+    updates: Annotated[list[SuperstepUpdate], Field(min_length=1, max_length=100)]
 
 
 class ThreadCreate(Open):
@@ -19,13 +50,15 @@ class ThreadCreate(Open):
     thread_id: UUID | None = None
     metadata: Metadata | None = None
     if_exists: Literal["raise", "do_nothing"] | None = None
-    supersteps: list[Any] | None = None
+    supersteps: Annotated[list[Superstep], Field(max_length=1000)] | None = None
+    ttl: Any = None
 
 
 class ThreadUpdate(Open):
     """Metadata to merge into a thread's."""
 
     metadata: Metadata | None = None
+    ttl: Any = None
 
 
 class ThreadCount(Open):
@@ -37,7 +70,7 @@ class ThreadCount(Open):
 
 
 class ThreadSearch(ThreadCount):
-    """Filter of threads; results are ordered by last use."""
+    """Filter, order and page of threads; by default the last used come first."""
 
     ids: Annotated[list[UUID], Field(max_length=1000)] | None = None
     title_contains: Annotated[
@@ -46,9 +79,10 @@ class ThreadSearch(ThreadCount):
     ] = ""
     limit: Limit = 10
     offset: Offset = 0
-    sort_by: Literal["updated_at"] | None = None
-    sort_order: Literal["desc"] | None = None
+    sort_by: SortBy | None = None
+    sort_order: Literal["asc", "desc"] | None = None
     select: list[str] | None = None
+    extract: Annotated[dict[str, ExtractPath], Field(max_length=10)] | None = None
 
 
 class ThreadPrune(Open):

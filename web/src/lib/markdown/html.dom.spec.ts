@@ -13,3 +13,18 @@ it('does not link to conversations: an id that a model wrote could be anybody’
 it('keeps the text of a hidden direction mark visible in a link', () => {
   expect(render('[a\u202eb](https://example.org)')).toContain('⟨U+202E⟩');
 });
+
+it.each(['$a\\,b_1 + c_2$', '$$\\int_0^1 x\\,dx$$', '\\(a\\_b * c * d\\)', '\\[x_1 * y_1\\]'])('keeps the formula %s as it was written', (formula) => {
+  const shown = document.createElement('div');
+  shown.innerHTML = render(`So ${formula} holds.`);
+  expect(shown.querySelector('.math')?.textContent).toBe(formula);
+  expect(shown.querySelector('em')).toBeNull();
+});
+
+it.each(['It costs $5 to $10 a day.', 'a $ b $ c', 'from $5_a to_ b'])('takes no price for a formula: %s', (words) => {
+  expect(render(words)).not.toContain('math');
+});
+
+it('aligns the columns of a table', () => {
+  expect(render('| a | b |\n|---|---:|\n| 1 | 2 |')).toContain('<td align="right">2</td>');
+});

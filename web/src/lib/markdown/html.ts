@@ -8,6 +8,7 @@ import DOMPurify from 'dompurify';
 import { Marked, type Tokens } from 'marked';
 import { reveal } from '$lib/invisible';
 import { text } from '$lib/text';
+import { formulas } from './formulas';
 import { foreignHost } from './links';
 
 const TAGS = [
@@ -20,6 +21,7 @@ const SAFE_ADDRESS = /^(?:https?:|mailto:|#)/i;
 
 const marked = new Marked({ gfm: true, breaks: false });
 marked.use({
+  extensions: [formulas],
   renderer: {
     heading({ tokens, depth }: Tokens.Heading): string {
       const level = Math.min(6, depth + 2); // the page and the speaker have the first two

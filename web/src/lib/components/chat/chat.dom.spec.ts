@@ -1,9 +1,9 @@
 import 'fake-indexeddb/auto';
-import { cleanup, fireEvent, render, screen } from '@testing-library/svelte';
+import { cleanup, fireEvent, screen } from '@testing-library/svelte';
 import type { Component } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { renderInApp } from '../../../../tests/app-in-test';
 import { asking, FakeLocks, FakeServer } from '../../../../tests/fake-server';
-import InApp from '../../../../tests/InApp.svelte';
 import { installed } from '$lib/extensions/installed';
 import { Api } from '$lib/protocol/api';
 import { AppState } from '$lib/state/app.svelte';
@@ -26,7 +26,7 @@ async function show(component: Component, id = A): Promise<void> {
   app.show(id);
   await app.load();
   await vi.waitFor(() => expect(app.conversation.isLoading).toBe(false));
-  render(InApp, { app, component });
+  renderInApp(app, component);
 }
 
 beforeEach(() => {

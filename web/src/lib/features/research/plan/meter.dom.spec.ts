@@ -1,7 +1,7 @@
-import { cleanup, render, screen } from '@testing-library/svelte';
+import { cleanup, screen } from '@testing-library/svelte';
 import { afterEach, expect, it, vi } from 'vitest';
+import { renderInApp } from '../../../../../tests/app-in-test';
 import { FakeLocks, FakeServer } from '../../../../../tests/fake-server';
-import InApp from '../../../../../tests/InApp.svelte';
 import { installed } from '$lib/extensions/installed';
 import { Api } from '$lib/protocol/api';
 import { AppState } from '$lib/state/app.svelte';
@@ -26,7 +26,7 @@ async function labels(counts: readonly number[], sats: number): Promise<(string 
   await vi.waitFor(() => expect(app.conversation.isLive && server.streams).toBe(1));
   const { messages } = server.thread(A);
   server.tell(A, 'values', { messages, usage: { by: { main: counts }, seconds: 2 }, payment_spent_sats: sats });
-  render(InApp, { app, component: UsageMeter });
+  renderInApp(app, UsageMeter);
   await screen.findByText('Used in this run');
   return screen.getAllByRole('term').map(({ textContent }) => textContent);
 }

@@ -1,0 +1,1 @@
+"""Webhooks: tell a URL that a run has ended, at least once and signed."""
