@@ -38,7 +38,7 @@ READS = sorted(
     case
     for case in {**NAMED, **ASKED}
     if case[0] == "GET" or case[1].endswith(READ_PATHS)
-    if not case[1].endswith(("/stream", "/join"))
+    if not case[1].endswith(("/stream", "/join", "/mcp"))  # these stay open for their owner
     if "/payments" not in case[1]  # money is not under these policies: see the decision record
 )
 
