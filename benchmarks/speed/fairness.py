@@ -8,7 +8,8 @@ parsed, trickles headers and bodies, opens 500 streams and sends hostile input f
 expressions.
 
 The last line is JSON: `victim_p99_quiet_ms`, `victim_p99_attacked_ms` (of the whole script), their
-`ratio`, `rss_peak_mb` (of the largest process), `processes_died`, `victim_failures`. The goal: a
+`ratio`, `rss_peak_mb` (of the largest process), `processes_died`, `victim_failures`, and the share
+of processor time that the host gave to other machines in each phase (`cpu_stolen_…`). The goal: a
 ratio of at most 2, at most 700 MB per process, and no process dies.
 """
 
@@ -225,6 +226,18 @@ async def victim(port: int, keys: list[str], seconds: float) -> Times:
 # ── the measurement ──
 
 
+class Stolen:
+    """Share of processor time that the host gave to other machines, which distorts the figures."""
+
+    def __init__(self) -> None:
+        self._began = psutil.cpu_times()
+
+    def percent(self) -> float:
+        now, began = psutil.cpu_times(), self._began
+        passed = sum(now) - sum(began)
+        return round(100 * (getattr(now, "steal", 0) - getattr(began, "steal", 0)) / passed, 1)
+
+
 @contextlib.asynccontextmanager
 async def tenant_keys(database: str) -> AsyncIterator[tuple[list[str], list[str]]]:
     """Create API keys for the users of the victim and the attacker."""
@@ -273,7 +286,9 @@ async def phases(
     assert attacker.stdout is not None
     port: int = request["port"]
     await victim(port, keys, 1)  # warm
+    stolen = Stolen()
     quiet = await victim(port, keys, options.quiet)
+    stolen_quiet = stolen.percent()
     print(f"quiet: {quiet}", flush=True)
     attacker.stdin.write(json.dumps(request) + "\n")
     attacker.stdin.flush()
@@ -281,7 +296,9 @@ async def phases(
     attacker.stdin.write("go\n")
     attacker.stdin.flush()
     await asyncio.sleep(1)
+    stolen = Stolen()
     attacked = await victim(port, keys, options.seconds)
+    stolen_attacked = stolen.percent()
     dead = processes.dead()
     print(f"attacked: {attacked}")
     answers = await asyncio.wait_for(asyncio.to_thread(attacker.stdout.readline), 60)
@@ -303,6 +320,8 @@ async def phases(
         "victim_failures": len(failures),
         "rss_peak_mb": round(max(processes.peaks.values())),
         "processes_died": len(dead),
+        "cpu_stolen_quiet_percent": stolen_quiet,
+        "cpu_stolen_attacked_percent": stolen_attacked,
     }
 
 

@@ -32,7 +32,7 @@ from own_services import OwnPostgres, OwnRedis, RigLost, own_postgres, own_redis
 from progress import Progress
 from schedules import Fault, Schedule, draw
 from stream_client import StreamClient, open_http
-from tally import Tally, judge_effects, judge_items, judge_stream, say
+from tally import TAKEOVER, Tally, judge_effects, judge_items, judge_stream, say
 from watch import Watch, steady
 
 from bathysphere.engine.database.pool import Database
@@ -132,6 +132,7 @@ class Campaign:
     tally: Tally = field(default_factory=Tally)
     redis_losses: int = 0
     _restarting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _outages: list[tuple[str, float, float]] = field(default_factory=list)
 
     async def play(self, schedule: Schedule) -> None:
         """Run a schedule and judge it."""
@@ -250,7 +251,7 @@ class Campaign:
     async def _hit_servers(self, fault: Fault) -> None:
         self.tally.faults[fault.kind] += 1
         ground = self.processes.ground
-        async with self._restarting:
+        async with self._restarting, self._noted(fault.kind):
             if fault.kind == "cut":
                 await steady(self.rig.cut_workers_off)
             elif fault.kind == "postgres_fast":
@@ -260,6 +261,13 @@ class Campaign:
             else:
                 await self._lose_redis(fault)
                 self.redis_losses += 1
+
+    @asynccontextmanager
+    async def _noted(self, kind: str) -> AsyncIterator[None]:
+        """Remember when a server failed and when it was back, to explain a slow takeover."""
+        began = time.monotonic()
+        yield
+        self._outages.append((kind, began, time.monotonic()))
 
     async def _cancel_queued(self, fault: Fault) -> None:
         self.tally.faults[fault.kind] += 1
@@ -297,7 +305,24 @@ class Campaign:
         for run_id, attempt in before.items():
             await self.watch.until(lambda r=run_id, n=attempt: self._has_moved(r, n))
             if self.watch.runs[run_id].attempt > attempt:
-                self.tally.takeovers.append(time.monotonic() - began)
+                took = time.monotonic() - began
+                self.tally.takeovers.append(took)
+                if took > TAKEOVER:
+                    await self._explain(run_id, began, took)
+
+    async def _explain(self, run_id: UUID, began: float, took: float) -> None:
+        """Print what happened during a takeover that took too long."""
+        say(f"SLOW takeover of {run_id}: {took:.1f} s")
+        for kind, start, end in self._outages:
+            if end > began - 5:
+                say(f"  {kind} from {start - began:+.1f} s to {end - began:+.1f} s")
+        async with self.rig.pool.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT thread_id FROM engine.runs WHERE run_id = %s", (run_id,)
+            )
+            row = await cursor.fetchone()
+        if row is not None:
+            await self._print_history(row["thread_id"])
 
     def _has_moved(self, run_id: UUID, attempt: int) -> bool:
         now = self.watch.runs[run_id]  # it may also end before the fault takes effect

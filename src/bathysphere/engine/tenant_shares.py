@@ -1,11 +1,13 @@
 """Share the scarce resources of a process (event loop, connections) equally among tenants.
 
 Active tenants share the permits equally. A request that gets none waits, and the users of a tenant
-are served in turn. So a tenant with hundreds of requests slows down only itself, and the next
-request of another tenant finds few ahead of it.
+are served in turn. A tenant that has lately held permits for longer than the others did also waits,
+because a busy processor or database slows everyone down. So a tenant with hundreds of requests
+slows down only itself, and the next request of another tenant finds few ahead of it.
 """
 
 import asyncio
+import math
 from collections import OrderedDict, deque
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,6 +17,11 @@ from bathysphere.core.identity import Owner
 
 _ACTIVE_SECONDS = 1.0
 """How long a tenant's share is kept for its next request."""
+_USAGE_SECONDS = 1.0
+"""Time constant with which past usage is forgotten."""
+_MARGIN = 1.25
+"""How far a tenant's usage may be above that of the others."""
+_MIN_RETRY_SECONDS = 0.02
 
 acting_owner: ContextVar[Owner | None] = ContextVar("acting_owner", default=None)
 """The owner that the current task works for; None means the process itself."""
@@ -30,6 +37,8 @@ class ShareLimits:
 
     at_once: int
     hold_seconds: float = 0.25
+    free_usage: float = 0.75
+    """Permits that a tenant may hold on average, whatever the other tenants hold."""
 
 
 @dataclass(slots=True)
@@ -39,6 +48,18 @@ class _Tenant:
     held: int = 0
     waiting: OrderedDict[str, deque[asyncio.Future[None]]] = field(default_factory=OrderedDict)
     last_active: float = 0.0
+    usage: float = 0.0
+    usage_at: float = 0.0
+    retry: asyncio.TimerHandle | None = None
+
+    def current_usage(self, now: float) -> float:
+        """Permits held on average in the last moments."""
+        return self.usage * math.exp((self.usage_at - now) / _USAGE_SECONDS)
+
+    def add_usage(self, seconds: float, now: float) -> None:
+        """Record how long a permit was held."""
+        self.usage = self.current_usage(now) + seconds / _USAGE_SECONDS
+        self.usage_at = now
 
     def pop_next(self) -> asyncio.Future[None]:
         """Remove the next waiting request; its user moves to the end of the line."""
@@ -67,11 +88,12 @@ class TenantShares:
     async def acquire(self, owner: Owner) -> None:
         """Wait for a permit."""
         tenant = self._activate(owner.tenant)
-        if not tenant.waiting and tenant.held < self._share():
+        if not tenant.waiting and self._has_permit(tenant):
             tenant.held += 1
             return
         granted = asyncio.get_running_loop().create_future()
         tenant.waiting.setdefault(owner.user, deque()).append(granted)
+        self._grant(tenant)
         try:
             await granted
         except asyncio.CancelledError:
@@ -81,15 +103,40 @@ class TenantShares:
                 self.release(owner)
             raise
 
-    def release(self, owner: Owner) -> None:
+    def release(self, owner: Owner, *, held_seconds: float = 0.0) -> None:
         """Release a permit and grant free ones to the tenant's waiting requests."""
         tenant = self._activate(owner.tenant)
         tenant.held -= 1
-        while tenant.waiting and tenant.held < self._share():
+        tenant.add_usage(held_seconds, asyncio.get_running_loop().time())
+        self._grant(tenant)
+
+    def _grant(self, tenant: _Tenant) -> None:
+        while tenant.waiting and self._has_permit(tenant):
             granted = tenant.pop_next()
             if not granted.cancelled():
                 tenant.held += 1
                 granted.set_result(None)
+        wait = self._seconds_over(tenant)
+        if tenant.waiting and wait and tenant.retry is None:
+            loop = asyncio.get_running_loop()
+            tenant.retry = loop.call_later(max(wait, _MIN_RETRY_SECONDS), self._retry, tenant)
+
+    def _retry(self, tenant: _Tenant) -> None:
+        tenant.retry = None
+        self._grant(tenant)
+
+    def _has_permit(self, tenant: _Tenant) -> bool:
+        return tenant.held < self._share() and not self._seconds_over(tenant)
+
+    def _seconds_over(self, tenant: _Tenant) -> float:
+        """About how long the tenant's usage stays above that of the others; 0 if it is not."""
+        now = asyncio.get_running_loop().time()
+        usage, free = tenant.current_usage(now), self.limits.free_usage
+        if usage <= free or len(self._tenants) == 1:
+            return 0.0
+        total = sum(other.current_usage(now) for other in self._tenants.values())
+        allowed = max(free, _MARGIN * (total - usage) / (len(self._tenants) - 1))
+        return max(0.0, _USAGE_SECONDS * math.log(usage / allowed))
 
     def _activate(self, name: str) -> _Tenant:
         now = asyncio.get_running_loop().time()
@@ -115,6 +162,7 @@ class Permit:
         self._owner = owner
         self._was_acquired = False
         self._expiry: asyncio.TimerHandle | None = None
+        self._began = 0.0
 
     async def acquire(self) -> None:
         """Wait for the permit; a second call does nothing."""
@@ -122,15 +170,17 @@ class Permit:
             return
         self._was_acquired = True
         await self._shares.acquire(self._owner)
-        seconds = self._shares.limits.hold_seconds
-        self._expiry = asyncio.get_running_loop().call_later(seconds, self.release)
+        loop = asyncio.get_running_loop()
+        self._began = loop.time()
+        self._expiry = loop.call_later(self._shares.limits.hold_seconds, self.release)
 
     def release(self) -> None:
         """Release the permit, if it is held, to the tenant's next request."""
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
-            self._shares.release(self._owner)
+            held_seconds = asyncio.get_running_loop().time() - self._began
+            self._shares.release(self._owner, held_seconds=held_seconds)
 
     async def __aenter__(self) -> Self:
         """Acquire the permit."""

@@ -1,5 +1,6 @@
 """Histories and lists of threads are bounded in bytes, and can be read to their end."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, TypedDict
 from uuid import UUID, uuid4
@@ -185,11 +186,18 @@ async def test_a_thread_that_is_deleted_meanwhile_does_not_spoil_a_list(
     assert str(second) in answer.text
 
 
+async def read(turns: ReadTurns, owner: Owner, until: asyncio.Event) -> None:
+    async with turns.turn(owner):
+        await until.wait()
+
+
 async def test_one_tenant_reads_one_large_thing_at_a_time():
-    turns = ReadTurns(at_once=2)
+    turns, is_over = ReadTurns(at_once=2), asyncio.Event()
     bob = Owner(tenant="other", user="bob")
-    async with turns.turn(ADA):
-        assert turns._tenants["acme"].locked()
-        async with turns.turn(bob):
-            assert turns._at_once.locked()
+    reads = [asyncio.create_task(read(turns, owner, is_over)) for owner in (ADA, ADA, bob)]
+    await asyncio.sleep(0.01)
+    assert turns._at_once.locked(), "one of each tenant"
+    assert turns._shares._tenants["acme"].waiting
+    is_over.set()
+    await asyncio.wait_for(asyncio.gather(*reads), 1)
     assert not turns._at_once.locked()

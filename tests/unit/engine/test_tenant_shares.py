@@ -106,3 +106,43 @@ async def test_a_request_that_is_cancelled_as_a_permit_gets_free_leaves_the_line
     shares.release(ADA)  # before the cancelled task has run again
     assert await granted(cancelled, last) == [True, True]
     assert cancelled.cancelled()
+
+
+async def hold(shares: TenantShares, owner: Owner, seconds: float) -> None:
+    await shares.acquire(owner)
+    shares.release(owner, held_seconds=seconds)
+
+
+async def test_a_tenant_that_used_more_than_the_others_waits_until_it_is_forgotten(monkeypatch):
+    monkeypatch.setattr(tenant_shares, "_USAGE_SECONDS", 0.1)
+    shares = TenantShares(ShareLimits(at_once=4, free_usage=0.5))
+    await hold(shares, BOB, 0.0)
+    await hold(shares, ADA, 0.2)
+    (waiting,) = asked(shares, ADA)
+    assert await granted(waiting, *asked(shares, BOB)) == [False, True]
+    await asyncio.wait_for(waiting, 1)
+
+
+async def test_equal_tenants_do_not_wait_for_each_other():
+    shares = TenantShares(ShareLimits(at_once=4, free_usage=0.1))
+    for owner in (ADA, BOB):
+        await shares.acquire(owner)
+    for owner in (ADA, BOB):
+        shares.release(owner, held_seconds=0.5)
+    assert await granted(*asked(shares, BOB)) == [True]
+
+
+async def test_a_tenant_alone_is_not_limited_by_its_usage():
+    shares = TenantShares(ShareLimits(at_once=4, free_usage=0.1))
+    await hold(shares, ADA, 30.0)
+    assert await granted(*asked(shares, ADA)) == [True]
+
+
+async def test_a_permit_counts_the_time_it_was_held():
+    shares = TenantShares(ShareLimits(at_once=4, free_usage=0.01))
+    await hold(shares, BOB, 0.0)
+    async with Permit(shares, ADA):
+        await asyncio.sleep(0.1)
+    (waiting,) = asked(shares, ADA)
+    assert await granted(waiting) == [False]
+    waiting.cancel()

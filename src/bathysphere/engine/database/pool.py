@@ -1,5 +1,6 @@
 """The PostgreSQL connection pool of a process."""
 
+import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from psycopg import AsyncConnection, OperationalError
 from psycopg.errors import IdleInTransactionSessionTimeout
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
+from psycopg_pool.pool_async import AddConnection, MaintenanceTask
 from typing_extensions import override
 
 from bathysphere.core.errors import StorageLost
@@ -41,6 +43,9 @@ _TIMEOUTS = {
 }
 
 
+_MAX_RECONNECT_SECONDS = 2.0
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Database:
     """How to connect to PostgreSQL.
@@ -67,7 +72,16 @@ class SharedPool(AsyncConnectionPool[Connection]):
 
     def __init__(self, conninfo: str, *, max_size: int, **options: Any) -> None:
         super().__init__(conninfo, max_size=max_size, **options)
-        self._shares = TenantShares(ShareLimits(at_once=max(1, max_size * 4 // 5)))
+        at_once = max(1, max_size * 4 // 5)
+        self._shares = TenantShares(ShareLimits(at_once=at_once, free_usage=math.inf))
+
+    @override
+    async def schedule_task(self, task: MaintenanceTask, delay: float) -> None:
+        # The pool doubles the delay after each failure: after an outage of a minute it would stay
+        # disconnected for up to another.
+        if isinstance(task, AddConnection):
+            delay = min(delay, _MAX_RECONNECT_SECONDS)
+        await super().schedule_task(task, delay)
 
     @override
     @asynccontextmanager
@@ -100,6 +114,7 @@ async def open_pool(database: Database) -> AsyncIterator[Pool]:
         configure=configure,
         open=False,
         timeout=30,
+        reconnect_timeout=math.inf,
     )
     await pool.open(wait=True, timeout=30)
     try:

@@ -1,7 +1,8 @@
 """Responses of bounded size: what does not fit is left for the next request.
 
-Concurrent large reads are limited per process and to one per tenant, so that one caller can neither
-exhaust the memory of a process nor block others.
+Concurrent large reads are limited per process and to one per tenant, and tenants that read at the
+same time get equal parts of it. So one caller can neither exhaust the memory of a process nor block
+others.
 """
 
 import asyncio
@@ -9,13 +10,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakValueDictionary
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
+from bathysphere.engine.tenant_shares import Permit, ShareLimits, TenantShares
 
 NEXT_HEADER = "x-pagination-next"
 """Response header with the cursor of the next page of a truncated list."""
@@ -23,6 +24,9 @@ OMITTED_HEADER = "x-values-omitted"
 """Response header with the number of threads whose values were omitted from a list."""
 
 _PIECE_BYTES = 256 * 1024
+_MAX_READ_SECONDS = 60.0
+_FREE_READ_USAGE = 0.3
+"""Part of the time that a tenant may read, however little the others read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,14 +42,14 @@ class ReadTurns:
 
     def __init__(self, at_once: int = 2) -> None:
         self._at_once = asyncio.Semaphore(at_once)
-        self._tenants: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._shares = TenantShares(
+            ShareLimits(at_once=1, hold_seconds=_MAX_READ_SECONDS, free_usage=_FREE_READ_USAGE)
+        )
 
     @asynccontextmanager
     async def turn(self, owner: Owner) -> AsyncIterator[None]:
         """Wait for a turn and hold it in this context."""
-        lock = self._tenants.get(owner.tenant) or asyncio.Lock()
-        self._tenants[owner.tenant] = lock
-        async with lock, self._at_once:
+        async with Permit(self._shares, owner), self._at_once:
             yield
 
 
