@@ -6,17 +6,17 @@ every behaviour so many times in a row (`make conformance-20`).
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from langgraph_sdk import get_client
-from langgraph_sdk.client import LangGraphClient
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from own_server import own_database, serving  # noqa: E402  # found by the path above
+# Found by the path above.
+from own_server import own_database, serving  # noqa: E402
+from sdk_clients import bob, client  # noqa: E402, F401
 
 REDIS = "redis://127.0.0.1:6379/5"
 GIVEN = os.environ.get("CONFORMANCE_SERVER")  # reference.py: LangChain's own server
@@ -38,15 +38,3 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
     log = REDIS if request.param == "redis" else "-"
     with own_database() as database, serving(database, log) as address:
         yield address
-
-
-@pytest.fixture
-async def client(server: str) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=server, api_key=None) as client:
-        yield client
-
-
-@pytest.fixture
-async def bob(server: str) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=server, api_key=None, headers={"x-user": "bob"}) as client:
-        yield client

@@ -1,4 +1,4 @@
-"""Fixture: a server behind PgBouncer for the client conformance suite."""
+"""Fixtures: a server behind PgBouncer for the client conformance suite, and its clients."""
 
 import os
 import shutil
@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from engine_rig import REDIS, own_database
 from own_services import own_bouncer
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "conformance"))
+
+from sdk_clients import bob, client  # noqa: F401
 
 POSTGRES = 5432
 

@@ -7,6 +7,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "conformance"))
 
-from test_python import *  # noqa: F403  # the suite itself, with our `server`
+# The suite itself, with our `server`.
+from test_python import *  # noqa: F403
+from test_python_assistants import *  # noqa: F403
+from test_python_runs import *  # noqa: F403
+from test_python_threads import *  # noqa: F403
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(60)]
