@@ -41,7 +41,7 @@ imports: ## Check that imports point down
 
 test: ## Run every test; timing-sensitive ones run sequentially
 	@scripts/services.sh
-	$(RUN)/pytest -n 2 --dist loadfile $(SIDE_BY_SIDE)
+	$(RUN)/pytest -n 2 --dist loadfile $(SIDE_BY_SIDE) --durations=25
 	$(RUN)/pytest tests $(SIDE_BY_SIDE:%=--ignore=%) --durations=25
 
 test-unit: ## Run the tests that need no service, no Node and no model
@@ -62,7 +62,7 @@ conformance-surface: ## Compare every operation with LangChain's development ser
 
 faults-engine: ## Inject seeded faults into real workers, PostgreSQL and Redis; last line is JSON
 	@scripts/services.sh
-	$(PY) tests/faults/engine_campaign.py --schedules $(or $(SCHEDULES),300) --seed $(or $(SEED),1)
+	$(PY) tests/faults/engine_campaign.py --schedules $(or $(SCHEDULES),300) --seed $(or $(SEED),1) --graphs $(or $(GRAPHS),own)
 
 faults-interrupts: ## Answer nested, parallel interrupts in every seeded way; last line is JSON
 	@scripts/services.sh
@@ -86,7 +86,7 @@ mutate-payments: ## Mutation-test the code that handles money; last line is JSON
 
 bench-engine: ## Compare CPU and time of a served run with the bare graph; last line is JSON
 	@scripts/services.sh
-	$(PY) benchmarks/speed/engine.py
+	$(PY) benchmarks/speed/engine.py --graph $(or $(GRAPH),own)
 
 bench-tokens: ## Compare server CPU per streamed token with bare astream; last line is JSON
 	@scripts/services.sh

@@ -152,11 +152,11 @@ def counts(database: str) -> tuple[int, ...]:
         return connection.execute(COUNTS).fetchone()
 
 
-async def main(runs: int, rounds: int) -> None:
+async def main(runs: int, rounds: int, *, is_foreign: bool) -> None:
     with (
         own_database() as database,
         own_redis() as events,
-        served(database, events) as server,
+        served(database, events, is_foreign=is_foreign) as server,
         Redis.from_url(events) as redis,
     ):
         results = await measure(database, redis, server, runs=runs, rounds=rounds)
@@ -168,16 +168,23 @@ async def main(runs: int, rounds: int) -> None:
     figures = {
         "bare_cpu_ms": eight.cpu_ms,
         "server_cpu_ms": served_eight.cpu_ms,
+        "cpu_ratio": served_eight.cpu_ms / eight.cpu_ms,
         "bare_p50_ms": alone.p50_ms,
         "server_p50_ms": served_alone.p50_ms,
     }
-    print(json.dumps({name: round(ms, 2) for name, ms in figures.items()}))
+    print(json.dumps({name: round(figure, 2) for name, figure in figures.items()}))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=40, help="runs per round")
     parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument(
+        "--graph",
+        choices=("own", "foreign"),
+        default="own",
+        help="whether the server has the graph itself or loads it from a project",
+    )
     options = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main(options.runs, options.rounds))
+        runner.run(main(options.runs, options.rounds, is_foreign=options.graph == "foreign"))

@@ -1,8 +1,9 @@
 """Shared rig of the engine's benchmarks: a database, a server process, a client.
 
-`python rig.py DATABASE REDIS|- [--no-worker]` is that server: `bathysphere serve` with the graphs
-below in place of the agents. It prints its address when it is ready. The client is bare HTTP/1.1:
-it shares the machine with the measured process, so it must cost little.
+`python rig.py DATABASE REDIS|- [--no-worker] [--foreign]` is that server: `bathysphere serve` with
+the graphs below in place of the agents, or with those of `foreign_project/`. It prints its address
+when it is ready. The client is bare HTTP/1.1: it shares the machine with the measured process, so
+it must cost little.
 """
 
 import asyncio
@@ -96,7 +97,20 @@ def graphs() -> dict[str, Any]:
 # ── the server's process ──
 
 
-def serve(database: str, redis: str | None, *, works: bool) -> None:
+def foreign_graphs() -> Any:
+    """The graphs of `foreign_project/`, loaded like those of `bathysphere serve`."""
+    from bathysphere.models.settings import ModelSettings
+    from bathysphere.registry.langgraph_json import read_project
+    from bathysphere.registry.loading import load_agents
+    from bathysphere.registry.selection import Selection
+    from bathysphere.server.process.assembly import graphs_of
+
+    project = read_project(Path(__file__).parent / "foreign_project" / "langgraph.json")
+    agents = load_agents(Selection(projects=(project,)), is_only=True)
+    return graphs_of(ModelSettings(), agents)
+
+
+def serve(database: str, redis: str | None, *, works: bool, is_foreign: bool) -> None:
     from bathysphere.cli.serve import prepare, run_loop
     from bathysphere.engine.graphs import Graphs
     from bathysphere.server.process import lifecycle as serving
@@ -111,7 +125,8 @@ def serve(database: str, redis: str | None, *, works: bool) -> None:
     def on_ready(ready: serving.Ready) -> None:
         print(ready.url, flush=True)
 
-    run_loop(serving.serve(settings, graphs=Graphs(graphs()), with_worker=works, on_ready=on_ready))
+    known = foreign_graphs() if is_foreign else Graphs(graphs())
+    run_loop(serving.serve(settings, graphs=known, with_worker=works, on_ready=on_ready))
 
 
 class Served:
@@ -132,10 +147,13 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(database: str, redis: str | None, *, works: bool = True) -> Iterator[Served]:
+def served(
+    database: str, redis: str | None, *, works: bool = True, is_foreign: bool = False
+) -> Iterator[Served]:
     """Start a server, and stop it at the end."""
     command = [sys.executable, *_profiling(), __file__, database, redis or "-"]
     command += [] if works else ["--no-worker"]
+    command += ["--foreign"] if is_foreign else []
     log = os.environ.get("BENCH_LOG")  # file that keeps the server's log
     with Path(log).open("w+") if log else tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -279,4 +297,9 @@ class Client:
 
 if __name__ == "__main__":
     address, events, *flags = sys.argv[1:]
-    serve(address, None if events == "-" else events, works="--no-worker" not in flags)
+    serve(
+        address,
+        None if events == "-" else events,
+        works="--no-worker" not in flags,
+        is_foreign="--foreign" in flags,
+    )

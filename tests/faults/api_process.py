@@ -6,12 +6,11 @@ import signal
 from typing import Any
 
 import uvicorn
-from engine_graphs import graphs
+from engine_graphs import known_graphs
 from starlette.requests import HTTPConnection
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database
-from bathysphere.engine.graphs import Graphs
 from bathysphere.server.app import create_app
 from bathysphere.server.process.services import open_services
 
@@ -44,7 +43,7 @@ async def identify(connection: HTTPConnection) -> Owner:
 async def serve(options: dict[str, Any]) -> None:
     """Serve until SIGTERM; prints `ready <pid> <port>`."""
     database = Database(url=options["database_url"], max_size=4)
-    known = Graphs(graphs(options["database_url"]))
+    known = known_graphs(options["graphs"], options["database_url"])
     async with open_services(
         database=database, graphs=known, redis_url=options["redis_url"]
     ) as services:

@@ -6,6 +6,9 @@
 schedule is a thread with some runs, a client that reads its stream through an API process, and
 faults at chosen steps (`schedules.py` lists them). The campaign has its own PostgreSQL, Redis,
 workers, APIs and links between workers and PostgreSQL. One half has two workers, the other three.
+With `--graphs foreign` the runs are of a project that knows nothing of this engine
+(`foreign_project/`): two agents, a function, a graph with a subgraph, and one built per run.
+
 The last line is JSON: `schedules`, `lost`, `doubled`, `takeover_max_s`, and their details.
 """
 
@@ -26,7 +29,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import httpx
 from cancellations import AT_PICKUP, cancel_at_pickup, cancel_queued
+from engine_graphs import GraphSet
 from engine_rig import QUICK, ApiProcess, Nursery, Rig, WorkerProcess, open_rig, own_database
+from foreign import FOREIGN, items_of, run_input
 from link import Link
 from own_services import OwnPostgres, OwnRedis, RigLost, own_postgres, own_redis
 from progress import Progress
@@ -54,6 +59,7 @@ class CampaignServers:
     database: Database
     postgres: OwnPostgres
     redis: OwnRedis
+    graphs: GraphSet = "own"
 
 
 @dataclass(eq=False, slots=True)
@@ -88,14 +94,20 @@ class Processes:
         )
         worker = await self._ask(
             lambda: self.ground.nursery.start(
-                through, worker=PACE, redis=self.ground.redis.url, world=url
+                through,
+                worker=PACE,
+                redis=self.ground.redis.url,
+                world=url,
+                graphs=self.ground.graphs,
             )
         )
         self.workers[worker.pid] = LinkedWorker(worker, link)
 
     async def add_api(self) -> None:
         api = await self._ask(
-            lambda: self.ground.nursery.serve(self.ground.database, redis=self.ground.redis.url)
+            lambda: self.ground.nursery.serve(
+                self.ground.database, redis=self.ground.redis.url, graphs=self.ground.graphs
+            )
         )
         self.apis.append(api)
 
@@ -176,12 +188,24 @@ class Campaign:
 
     async def _start(self, schedule: Schedule, name: str, steps: int, delay: float) -> Run:
         values = {"items": [f"said {name}"], "name": name, "steps": steps, "delay": delay}
+        graph = self._graph(schedule)
         # With a fixed id: repeating the request after a lost response must not create a second run.
         run_id = uuid4()
         self.watch.track(run_id)
         return await steady(
-            lambda: self.rig.start(schedule.thread, "paying", input=dict(values), run_id=run_id)
+            lambda: self.rig.start(
+                schedule.thread, graph, input=run_input(graph, values), run_id=run_id
+            )
         )
+
+    def _graph(self, schedule: Schedule) -> str:
+        if self.processes.ground.graphs == "foreign":
+            return FOREIGN[schedule.number % len(FOREIGN)]
+        return "paying"
+
+    async def _items(self, schedule: Schedule) -> list[str]:
+        graph = self._graph(schedule)
+        return items_of(graph, (await self.rig.state(schedule.thread, graph)).values)
 
     async def _inflict(
         self, fault: Fault, schedule: Schedule, runs: list[Run], client: StreamClient
@@ -339,7 +363,7 @@ class Campaign:
                 tally.runs_lost += 1
                 say(f"LOST {run.run_id}: {now.status} {now.error}")
         thread = schedule.thread
-        if not judge_items(tally, schedule, await steady(lambda: self.rig.items(thread))):
+        if not judge_items(tally, schedule, await steady(lambda: self._items(schedule))):
             await self._print_history(thread)
         judge_effects(tally, schedule, await steady(lambda: self.rig.journal(thread)))
         if is_whole and client.ids and not client.waits_for:
@@ -392,15 +416,21 @@ END $$;
 CREATE TRIGGER remember_job AFTER INSERT OR UPDATE OR DELETE ON procrastinate_jobs
     FOR EACH ROW EXECUTE FUNCTION remember_job();
 """
+# A receiver of payments that takes each idempotency key once; our own graphs need none.
+_ONE_PAYMENT = "CREATE UNIQUE INDEX ON journal (thread, what) WHERE what LIKE 'paid %'"
 
 
 @asynccontextmanager
 async def open_campaign(ground: CampaignServers, workers: int) -> AsyncIterator[Campaign]:
     async with AsyncExitStack() as stack:
-        rig = await stack.enter_async_context(open_rig(ground.database, redis_url=ground.redis.url))
+        rig = await stack.enter_async_context(
+            open_rig(ground.database, redis_url=ground.redis.url, graphs=ground.graphs)
+        )
         async with rig.pool.connection() as connection:
             await connection.execute(_HISTORY)
             await connection.execute(AT_PICKUP)
+            if ground.graphs == "foreign":
+                await connection.execute(_ONE_PAYMENT)
         http = await stack.enter_async_context(open_http())
         processes = Processes(ground=ground)
         stack.push_async_callback(processes.close)
@@ -466,6 +496,9 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=AT_ONCE)
+    parser.add_argument(
+        "--graphs", choices=("own", "foreign"), default="own", help="whose graphs are run"
+    )
     parser.add_argument("--only", type=int, nargs="*", default=[], help="only these schedules")
     options = parser.parse_args()
     logging.getLogger("psycopg.pool").setLevel("CRITICAL")  # connection losses are intended
@@ -475,7 +508,13 @@ def main() -> int:
     began = time.monotonic()
     nursery = Nursery()
     with own_postgres() as postgres, own_redis() as redis, own_database(postgres.url) as database:
-        ground = CampaignServers(nursery=nursery, database=database, postgres=postgres, redis=redis)
+        ground = CampaignServers(
+            nursery=nursery,
+            database=database,
+            postgres=postgres,
+            redis=redis,
+            graphs=options.graphs,
+        )
         try:
             tally = asyncio.run(
                 campaign(

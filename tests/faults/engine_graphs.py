@@ -7,6 +7,7 @@ import time
 from typing import Annotated, Any, Literal, TypedDict
 
 import psycopg
+from foreign import foreign_graphs
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 
 from bathysphere.core.effects import EffectKey, EffectLog, Fresh, Unknown
 from bathysphere.core.errors import UpstreamError
+from bathysphere.engine.graphs import Graphs
 
 
 class State(TypedDict, total=False):
@@ -32,6 +34,14 @@ def journal(url: str, thread: str, what: str) -> None:
             "INSERT INTO journal (thread, what, pid) VALUES (%s, %s, %s)",
             (thread, what, os.getpid()),
         )
+
+
+GraphSet = Literal["own", "foreign"]
+
+
+def known_graphs(which: GraphSet, url: str) -> Graphs:
+    """The graphs of this module, or those of the foreign project."""
+    return foreign_graphs(url) if which == "foreign" else Graphs(graphs(url))
 
 
 def graphs(url: str) -> dict[str, Any]:

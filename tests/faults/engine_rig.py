@@ -15,7 +15,8 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from engine_graphs import graphs
+from engine_graphs import GraphSet, known_graphs
+from engine_graphs import graphs as own_graphs
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from own_services import RigLost
 
@@ -204,12 +205,17 @@ class Rig:
 
 @asynccontextmanager
 async def open_rig(
-    database: Database, *, redis_url: str | None = None, webhooks: WebhookOptions | None = None
+    database: Database,
+    *,
+    redis_url: str | None = None,
+    webhooks: WebhookOptions | None = None,
+    graphs: GraphSet = "own",
 ) -> AsyncIterator[Rig]:
     """Open the services of an API process, with events in memory or in Redis."""
-    factories = graphs(database.url)
+    factories = own_graphs(database.url)
+    known = Graphs(factories) if graphs == "own" else known_graphs(graphs, database.url)
     async with open_services(
-        database=database, graphs=Graphs(factories), redis_url=redis_url, webhooks=webhooks
+        database=database, graphs=known, redis_url=redis_url, webhooks=webhooks
     ) as services:
         yield Rig(services, factories)
 
@@ -246,6 +252,7 @@ class Nursery:
         world: str | None = None,
         start_seconds: float = 30,
         webhooks: dict[str, Any] | None = None,
+        graphs: GraphSet = "own",
     ) -> "WorkerProcess":
         """Start a worker; `world` is the database of its journal, if not the same one.
 
@@ -258,17 +265,21 @@ class Nursery:
             "redis_url": redis,
             "worker": asdict(worker),
             "webhooks": webhooks,
+            "graphs": graphs,
             "start_seconds": start_seconds,
         }
         answer = self._ask({"start": options})
         assert answer.startswith("ready "), f"the worker did not start: {answer!r}"
         return WorkerProcess(self, int(answer.split()[1]))
 
-    def serve(self, database: Database, *, redis: str = REDIS) -> "ApiProcess":
+    def serve(
+        self, database: Database, *, redis: str = REDIS, graphs: GraphSet = "own"
+    ) -> "ApiProcess":
         """Start an API process."""
         options = {
             "database_url": f"{database.url}?application_name=api",
             "redis_url": redis,
+            "graphs": graphs,
             "start_seconds": 30,
         }
         answer = self._ask({"serve": options})

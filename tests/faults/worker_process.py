@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from api_process import has_reported, report_failure, report_ready, serve
-from engine_graphs import graphs
+from engine_graphs import graphs, known_graphs
 from moved_clock import read_moved_clock
 from own_services import end_with
 
@@ -40,7 +40,7 @@ from bathysphere.server.process.services import (
 async def work(options: dict[str, Any]) -> None:
     """Run the worker of `bathysphere worker`, with shorter intervals and timeouts."""
     database = Database(url=options["database_url"], max_size=4)
-    known = Graphs(graphs(options["world_url"]))
+    known = known_graphs(options["graphs"], options["world_url"])
     async with open_services(
         database=database,
         graphs=known,
