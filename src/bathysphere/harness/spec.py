@@ -21,7 +21,7 @@ from langgraph.graph.state import StateGraph
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.core.usage import Limits
 from bathysphere.harness.state import HarnessState
-from bathysphere.middleware.approvals import Approval
+from bathysphere.middleware.approvals import Approval, ApprovalMode
 
 Tool = BaseTool | Callable[..., Any] | dict[str, Any]
 
@@ -84,6 +84,8 @@ class AgentSpec:
 
     If the backend has a shell, `execute` is included unless it is set to False here.
     """
+    approval_mode: ApprovalMode = "per_call"
+    """Whether each call waits on its own, or all calls of a turn in one question."""
     limits: Limits = field(default_factory=Limits)
     """Limits of a run, for the whole tree of agents."""
     subagent_model: BaseChatModel | None = None

@@ -26,6 +26,7 @@ from typing import Any
 from deepagents.backends.protocol import BackendProtocol
 from deepagents.middleware.filesystem import FilesystemPermission, supports_execution
 from deepagents.middleware.skills import SkillsMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
@@ -33,7 +34,7 @@ from langchain_core.tools import BaseTool
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.usage import Limits
 from bathysphere.harness.spec import AgentSpec, SubagentSpec, Tool
-from bathysphere.middleware.approvals import Approval, ApprovalsMiddleware
+from bathysphere.middleware.approvals import Approval, ApprovalMode, ApprovalsMiddleware
 from bathysphere.middleware.compaction import CompactionMiddleware
 from bathysphere.middleware.content import ContentMiddleware
 from bathysphere.middleware.effects import EffectsMiddleware
@@ -95,6 +96,7 @@ def main_agent(spec: AgentSpec) -> Agent:
             backend=spec.backend,
             own=spec.middleware,
             approvals=spec.approvals,
+            approval_mode=spec.approval_mode,
             permissions=spec.permissions,
             limits=spec.limits,
         ),
@@ -120,6 +122,7 @@ def subagent(spec: AgentSpec, sub: SubagentSpec) -> Agent:
             backend=spec.backend,
             own=(*sub.middleware, skills) if skills else sub.middleware,
             approvals=spec.approvals if sub.approvals is None else sub.approvals,
+            approval_mode=spec.approval_mode,
             permissions=spec.permissions if sub.permissions is None else sub.permissions,
             limits=spec.limits,
         ),
@@ -174,6 +177,7 @@ def _stack(
     backend: BackendProtocol,
     own: Sequence[Layer],
     approvals: Mapping[str, Approval],
+    approval_mode: ApprovalMode,
     permissions: Sequence[FilesystemPermission],
     limits: Limits,
 ) -> Stack:
@@ -183,7 +187,11 @@ def _stack(
     # A permission may require approval too; explicit approvals in the spec take precedence.
     from_permissions = approvals_from_permissions(list(permissions), backend)
     shell: dict[str, Approval] = {"execute": True} if supports_execution(backend) else {}
-    if gated := {**shell, **from_permissions, **approvals}:
+    gated = {**shell, **from_permissions, **approvals}
+    batched: list[Layer] = []
+    if gated and approval_mode == "batched":
+        batched.append(HumanInTheLoopMiddleware(gated))  # a graph step, so not among the fused ones
+    elif gated:
         inner.append(ApprovalsMiddleware(gated))
     inner += [
         FailuresMiddleware(),
@@ -205,6 +213,6 @@ def _stack(
             ),
             TurnMiddleware(),
         ),
-        own=tuple(own),
+        own=(*own, *batched),
         inner=tuple(inner),
     )

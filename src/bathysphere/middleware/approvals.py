@@ -5,16 +5,24 @@ LangChain's human-in-the-loop in `per_call` mode: each gated call is an interrup
 invalid answer is rejected and can be corrected. Answers: approve, edit, reject with a reason,
 respond.
 
+In `batched` mode LangChain's own layer is used: all gated calls of a model's turn are one interrupt
+(`action_requests`), answered by a list of `decisions`, and no call of the turn runs before. Front
+ends written for LangChain's default expect that.
+
 Order: outside Failures and Limits. No state.
 """
 
 from collections.abc import Mapping
+from typing import Literal
 
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain.agents.middleware.types import AgentMiddleware
 
 Approval = bool | InterruptOnConfig
 """`True` allows every kind of answer; a config restricts them and when to ask."""
+
+ApprovalMode = Literal["per_call", "batched"]
+"""Whether each call is asked about on its own, or all calls of a turn together."""
 
 
 class ApprovalsMiddleware(HumanInTheLoopMiddleware):

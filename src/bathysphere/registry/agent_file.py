@@ -22,6 +22,7 @@ from pydantic_core import ErrorDetails
 
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.usage import Limits
+from bathysphere.middleware.approvals import ApprovalMode
 from bathysphere.models.names import parse
 from bathysphere.registry.errors import LoadError
 from bathysphere.registry.toml_lines import TomlLines
@@ -102,6 +103,7 @@ class AgentFile(_Table):
     max_questions: PositiveInt = 3
     models: ModelsTable = Field(default_factory=ModelsTable)
     approvals: dict[str, ApprovalValue] = Field(default_factory=dict)
+    approval_mode: ApprovalMode = "per_call"
     limits: LimitsTable = Field(default_factory=LimitsTable)
     subagents: dict[str, SubagentTable] | None = None
 

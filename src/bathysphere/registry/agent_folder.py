@@ -112,6 +112,7 @@ class AgentFolder:
             backend=self._files(backend or ScratchBackend()),
             middleware=(*questions, *reliability),
             approvals={name: _approval(value) for name, value in content.approvals.items()},
+            approval_mode=content.approval_mode,
             limits=content.limits.limits(),
             skills=self._skill_paths(),
         )

@@ -53,6 +53,19 @@ def test_a_gated_call_waits_with_its_id_and_schema(mode):
     assert kinds == {"approve", "edit", "reject", "respond"}
 
 
+def test_batched_calls_of_a_turn_are_one_question_and_none_runs_before_its_answer(mode):
+    turn = together(write("/a.md", "one"), write("/b.md", "two"), calls("ls", path="/"))
+    model = ScriptedChatModel(script=[turn, says("ok")])
+    thread = Thread(tree(model, approvals=GATED, approval_mode="batched"), mode)
+    state = thread.start()
+    (asked,) = state["__interrupt__"]
+    assert [action["name"] for action in asked.value["action_requests"]] == ["write_file"] * 2
+    assert not results(state)
+    decisions = [{"type": "approve"}, {"type": "reject", "message": "no"}]
+    state = thread.answer(state, {"decisions": decisions})
+    assert list(state["files"]) == ["/a.md"]
+
+
 def test_approved_it_runs(mode):
     thread = Thread(tree(ScriptedChatModel(script=[write(), says("ok")]), approvals=GATED), mode)
     state = thread.answer(thread.start(), {"type": "approve"})

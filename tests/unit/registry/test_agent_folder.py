@@ -109,6 +109,7 @@ def test_every_key_reaches_the_spec(write):
         description = "Counts"
         tools = ["ask_user", "tools.py:count", "tools.py:shout"]
         max_questions = 1
+        approval_mode = "batched"
         [approvals]
         count = true
         shout = ["approve", "reject"]
@@ -126,6 +127,7 @@ def test_every_key_reaches_the_spec(write):
     assert [tool.name for tool in spec.tools] == ["count", "shout"]
     assert spec.limits == Limits(model_calls=7, tool_seconds=1.5)
     assert spec.approvals["count"] is True
+    assert spec.approval_mode == "batched"
     assert spec.approvals["shout"] == {"allowed_decisions": ["approve", "reject"]}
     [asking] = [layer for layer in spec.middleware if isinstance(layer, ClarifyMiddleware)]
     assert asking.max_questions == 1
