@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,43 +13,58 @@ import httpx
 import pytest
 
 LIMIT = 60.0
+NEW_LIMIT = 30.0
 
 pytestmark = [pytest.mark.first_minute, pytest.mark.timeout(400)]
 
 
 @contextmanager
-def serving(command: str, environment: dict[str, str], folder: Path) -> Iterator[str]:
-    """`bathysphere serve` with no arguments; ended as with Ctrl-C."""
-    errors = folder / "errors"
+def running(
+    *command: str, environment: dict[str, str], folder: Path
+) -> Iterator["subprocess.Popen[str]"]:
+    """A server in a folder; ended as with Ctrl-C. What it says on stderr is shown if it fails."""
     with (
-        errors.open("w") as file,
+        (folder / "errors").open("w+") as errors,
         subprocess.Popen(
-            [command, "serve"],
+            command,
             env=environment,
             cwd=folder,
             stdout=subprocess.PIPE,
-            stderr=file,
+            stderr=errors,
             text=True,
         ) as server,
     ):
         try:
-            first = server.stdout.readline()
-            assert first.startswith("Open http://127.0.0.1:"), errors.read_text()
-            assert "in your browser" in first
-            assert server.stdout.readline().startswith("Data is stored in ")
-            assert server.stdout.readline().startswith("Workspaces: none (set ")
-            yield next(word for word in first.split() if word.startswith("http"))
+            yield server
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(30)
-        assert server.returncode == 0, errors.read_text()
+            errors.seek(0)
+            sys.stdout.write(errors.read())
+        assert server.returncode == 0
 
 
-def streamed_answer(url: str) -> tuple[str, int]:
+@contextmanager
+def serving(command: str, environment: dict[str, str], folder: Path) -> Iterator[str]:
+    """`bathysphere serve` with no arguments."""
+    with running(command, "serve", environment=environment, folder=folder) as server:
+        first = server.stdout.readline()
+        assert first.startswith("Open http://127.0.0.1:")
+        assert "in your browser" in first
+        assert server.stdout.readline().startswith("Data is stored in ")
+        assert server.stdout.readline().startswith("Workspaces: none (set ")
+        yield url_in(first)
+
+
+def url_in(line: str) -> str:
+    return next(word for word in line.split() if word.startswith("http"))
+
+
+def streamed_answer(url: str, agent: str = "simple") -> tuple[str, int]:
     """What the agent said first, and in how many pieces it came."""
     question = {"role": "user", "content": "Hello, what can you do?"}
     body = {
-        "assistant_id": "simple",
+        "assistant_id": agent,
         "stream_mode": "messages-tuple",
         "input": {"messages": [question]},
     }
@@ -87,3 +103,16 @@ def test_from_install_to_a_streamed_answer_takes_less_than_a_minute(plain_instal
     assert key.stdout.startswith("bsk_")
     assert " u " in keys.stdout
     assert "Welcome aboard" in afterwards
+
+
+def test_a_new_project_answers_within_half_a_minute(plain_install, tmp_path):
+    began = time.monotonic()
+    made = plain_install.run("new", "x", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    environment = plain_install.environment(tmp_path / "home")
+    command = (plain_install.command, "dev", "--no-browser", "--port", "0")
+    with running(*command, environment=environment, folder=tmp_path / "x") as dev:
+        text, _ = streamed_answer(url_in(dev.stdout.readline()), agent="x")
+        seconds = time.monotonic() - began
+    assert "Welcome aboard" in text
+    assert seconds < NEW_LIMIT
