@@ -60,7 +60,7 @@ def test_one_message_prints_the_answer_and_leaves():
     [
         (["chat", "nobody"], "hint: choose research, simple"),
         (["chat", "--model", "nonsense"], "hint: use provider:name"),
-        (["chat", "simple", "--files", "."], "hint: `bathysphere chat tutor --files FOLDER`"),
+        (["chat", "research", "--files", "."], "hint: `bathysphere chat --files FOLDER`"),
         (["chat", "tutor", "--files", "/nowhere"], "hint: pass the path of a folder to --files"),
         (["chat", "--model", "anthropic:claude-sonnet-4-6"], "hint: set ANTHROPIC_API_KEY"),
     ],

@@ -141,7 +141,7 @@ def shared_documents(spec: "Spec | Graph", folder: Path | None) -> "Documents":
     if folder is None:
         return NoDocuments()
     if not has_client_files(spec):
-        hint = "`bathysphere chat tutor --files FOLDER` works on your files"
+        hint = "`bathysphere chat --files FOLDER` works on your files"
         raise CallerError(f"{spec.name} has no tools for your files", hint=hint)
     return FolderDocuments(folder)
 
@@ -170,4 +170,7 @@ def about_files(spec: "Spec | Graph", folder: Path | None) -> tuple[str, ...]:
         files = "No files are shared; use --files FOLDER to share a folder."
     else:
         files = f"The agent can read the text files in {folder}; you approve every change."
-    return (files, "/map shows the argument map, /disclosures what was shared, /help all commands.")
+    shared = "/disclosures shows what was shared, /help all commands."
+    if has_argument_map(spec):
+        shared = f"/map shows the argument map, {shared.replace(' shows', '', 1)}"
+    return (files, shared)

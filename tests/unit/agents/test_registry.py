@@ -54,7 +54,7 @@ def test_a_configured_agent_has_the_models_and_the_retries_of_its_settings():
     spec = agents.configured("simple", settings)
     assert spec.name == "simple"
     assert name_of(spec.model) == "demo:tour"
-    clarify, retry, explain = spec.middleware
+    clarify, _, retry, explain = spec.middleware
     assert isinstance(clarify, ClarifyMiddleware)
     assert retry.max_retries == 3
     assert isinstance(explain, ExplainModelErrors)

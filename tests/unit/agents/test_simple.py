@@ -12,6 +12,8 @@ from langgraph.types import Command
 
 from bathysphere.agents.simple import SimpleConfig, spec
 from bathysphere.core.usage import Limits, total
+from bathysphere.device.device import Device
+from bathysphere.device.documents import MemoryDocuments
 from bathysphere.harness.build import build
 from bathysphere.harness.describe import describe
 from bathysphere.middleware.reliability import reliability
@@ -75,6 +77,26 @@ async def test_a_snapshot_that_differs_shows_the_difference(monkeypatch):
     with pytest.raises(AssertionError, match="UPDATE_SNAPSHOTS=1") as caught:
         check_snapshot("system_prompt.md", stored.replace("careful", "careless"))
     assert "+You are a careless assistant" in str(caught.value)
+
+
+async def test_it_reads_a_document_on_the_device_and_proposes_a_change_to_it():
+    change = {"file_id": "note", "search": "deep", "replace": "very deep", "description": "More."}
+    model = ScriptedChatModel(
+        script=[
+            calls("read_user_file", file_id="note"),
+            calls("patch_user_file", change, id="call_2"),
+            says("Changed."),
+        ]
+    )
+    documents = MemoryDocuments({"note": "The sea is deep."})
+    device, agent = Device(documents), simple_with(model)
+    state = await agent.ainvoke({"messages": [("user", "Change my note.")]}, THREAD)
+    while waiting := state.get("__interrupt__"):
+        answers = {each.id: device.run(each.value["tool_call"]) for each in waiting}
+        state = await agent.ainvoke(Command(resume=answers), THREAD)
+    assert documents.read("note").text == "The sea is very deep."
+    first = state["disclosures"][0]
+    assert (first["file"], first["start"], first["end"]) == ("note", 0, 16)
 
 
 async def test_a_new_file_needs_no_approval_and_a_change_waits_for_it():

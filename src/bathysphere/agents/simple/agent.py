@@ -1,7 +1,8 @@
-"""The simple agent's spec: the default stack, one subagent, and approval of file changes.
+"""The simple agent's spec: the default stack, one subagent, and the person's documents.
 
-Creating a file needs no approval; replacing, editing or deleting one does. With an external
-backend, every write needs approval.
+Creating a file of its own needs no approval; replacing, editing or deleting one does. With an
+external backend, every write needs approval. Changes to the person's documents are approved on
+their device.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from bathysphere.core.usage import Limits
 from bathysphere.harness.spec import GENERAL_PURPOSE, AgentSpec
 from bathysphere.middleware.approvals import Approval
 from bathysphere.middleware.clarify import ClarifyMiddleware
+from bathysphere.middleware.client_files import ClientFilesMiddleware
 from bathysphere.models.resolve import Models
 
 
@@ -55,7 +57,7 @@ def spec(
         )
     return AgentSpec(
         name="simple",
-        description="Plans, keeps files, sends out helpers; asks before it changes a file.",
+        description="Plans, works with your documents, sends out helpers; asks before changes.",
         model=models.main,
         subagent_model=models.subagent,
         summary_model=models.summary,
@@ -65,7 +67,11 @@ def spec(
         .strip(),
         subagents=(replace(GENERAL_PURPOSE, middleware=reliability),),
         backend=backend or ScratchBackend(),
-        middleware=(ClarifyMiddleware(max_questions=config.max_questions), *reliability),
+        middleware=(
+            ClarifyMiddleware(max_questions=config.max_questions),
+            ClientFilesMiddleware(),
+            *reliability,
+        ),
         approvals=approvals,
         limits=config.limits,
     )
