@@ -59,7 +59,7 @@ export const text = {
     label: 'Agent',
     titles: { simple: 'Assistant', tutor: 'Tutor', research: 'Researcher', workspace: 'Team files' } as Record<string, string>,
     descriptions: {
-      simple: 'Plans, works with files and delegates. Good for most tasks.',
+      simple: 'Plans, works with your documents and delegates. Good for most tasks.',
       tutor: 'Asks rather than tells: helps you develop and test an argument.',
       research: 'Plans, asks for your approval and reads sources. Every quote can be verified.',
       workspace: 'Works on your team’s files and asks before changing them.',

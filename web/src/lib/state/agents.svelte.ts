@@ -10,7 +10,7 @@ const DEFAULT = 'simple';
 /** The agent for a team's files: of no use where the caller has no workspace. */
 const TEAM = 'workspace';
 /** The agents that have tools for the documents of this browser. */
-const READERS: readonly string[] = ['tutor'];
+const READERS: readonly string[] = ['simple', 'tutor'];
 
 export interface AgentChoice {
   name: string;
@@ -21,16 +21,17 @@ export interface AgentChoice {
 export class Agents {
   #choices = $state.raw<readonly AgentChoice[]>([]);
   #models = $state.raw<readonly ModelCard[]>([]);
-  #chosen = $state(readStored(STORED) ?? DEFAULT);
+  #chosen = $state(readStored(STORED));
   #isLoaded = $state(false);
 
   constructor(private readonly api: Api) {}
 
-  /** The agent of new threads: the last one chosen, while it is served. */
+  /** The agent of new threads: the last one chosen, while it is served; else one of the server's own project. */
   readonly chosen = $derived(
     this.#choices.find((choice) => choice.name === this.#chosen) ??
+      this.#choices.find((choice) => !this.isBuiltIn(choice.name)) ??
       this.#choices.find((choice) => choice.name === DEFAULT) ??
-      this.#choices[0] ?? { name: this.#chosen, title: '', description: '' },
+      this.#choices[0] ?? { name: this.#chosen ?? DEFAULT, title: '', description: '' },
   );
   readonly main = $derived(this.#models.find((card) => card.role === 'main') ?? null);
 
@@ -49,6 +50,11 @@ export class Agents {
   /** Whether an agent can see documents of this browser at all. */
   readsDocuments(name: string): boolean {
     return READERS.includes(name);
+  }
+
+  /** Whether an agent is one of ours, whose state the app knows. */
+  isBuiltIn(name: string): boolean {
+    return name in text.agents.titles;
   }
 
   titleOf(name: string): string {

@@ -1,0 +1,5 @@
+export const text = {
+  label: 'State',
+  title: 'Agent state',
+  hint: 'What this agent keeps for the conversation besides its messages, plan and files.',
+} as const;
