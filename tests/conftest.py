@@ -1,18 +1,20 @@
-"""What every test shares, and the repetition of tests that the host disturbed.
+"""What every test shares, and the repetition of measurements that the host disturbed.
 
-Many tests look at a clock. When the host gives the processors to other machines ("steal" in
-`/proc/stat`), they fail whatever the code does. So a test that failed while more than a tenth of
-the processor time was stolen is repeated, and the summary says so. Where nothing is stolen, every
-failure counts.
+When the host of a virtual machine gives the processors to others ("steal" in `/proc/stat`), bounds
+on time fail whatever the code does. So a test that exceeded a bound (`within`) or its timeout while
+more than a tenth of the processor time was stolen is repeated, and the summary says so. Any other
+failure counts at once, and so does every failure on an undisturbed machine.
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
-import psutil
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
+
+from bathysphere.testing.stolen_time import StolenTime
 
 pytest_plugins = ["bathysphere.testing.fixtures"]
 
@@ -26,30 +28,34 @@ CALM_SECONDS = 120
 """How long a repetition waits at most for the host to be calm."""
 _REPEATED = "repeated"
 _TIMEOUT = pytest.StashKey[Any]()
+_IS_SLOW = pytest.StashKey[bool]()
 
 
-class StolenTime:
-    """The share of processor time that was stolen since this object was made."""
+class TooSlow(AssertionError):
+    """A measured time is not within its bound."""
 
-    def __init__(self) -> None:
-        self._began = psutil.cpu_times()
 
-    def share(self) -> float:
-        now = psutil.cpu_times()
-        passed = sum(now) - sum(self._began)
-        stolen = getattr(now, "steal", 0.0) - getattr(self._began, "steal", 0.0)
-        return stolen / passed if passed else 0.0
+@pytest.fixture(scope="session")
+def within() -> Callable[..., None]:
+    """Assert that a measured time is below its bound."""
+
+    def check(measured: float, bound: float, *details: object) -> None:
+        if not measured < bound:
+            raise TooSlow(f"{measured} is not below {bound}", *details)
+
+    return check
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run a test, and again if it failed on a disturbed machine."""
+    """Run a test, and again if it was too slow on a disturbed machine."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for attempt in range(1, ATTEMPTS + 1):
+        item.stash[_IS_SLOW] = False
         stolen = StolenTime()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        has_failed = any(report.failed for report in reports)
-        if not has_failed or attempt == ATTEMPTS or (share := stolen.share()) <= MAX_STOLEN:
+        share = stolen.share()
+        if attempt == ATTEMPTS or not item.stash[_IS_SLOW] or share <= MAX_STOLEN:
             break
         item.user_properties.append((_REPEATED, f"{share:.0%} of the processor time was stolen"))
         _prepare_again(item)
@@ -57,6 +63,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Note whether the test failed because of a bound on time."""
+    if call.excinfo is not None:
+        is_timeout = str(call.excinfo.value).startswith("Timeout (>")  # as pytest-timeout words it
+        item.stash[_IS_SLOW] = is_timeout or call.excinfo.errisinstance(TooSlow)
 
 
 @pytest.hookimpl(tryfirst=True)

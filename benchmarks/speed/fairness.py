@@ -38,6 +38,7 @@ from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.server.identity.api_keys import ApiKeys
 from bathysphere.server.process.database import migrate_database
+from bathysphere.testing.stolen_time import StolenTime
 
 HERE = Path(__file__).parent
 VICTIMS = 2
@@ -226,18 +227,6 @@ async def victim(port: int, keys: list[str], seconds: float) -> Times:
 # ── the measurement ──
 
 
-class Stolen:
-    """Share of processor time that the host gave to other machines, which distorts the figures."""
-
-    def __init__(self) -> None:
-        self._began = psutil.cpu_times()
-
-    def percent(self) -> float:
-        now, began = psutil.cpu_times(), self._began
-        passed = sum(now) - sum(began)
-        return round(100 * (getattr(now, "steal", 0) - getattr(began, "steal", 0)) / passed, 1)
-
-
 @contextlib.asynccontextmanager
 async def tenant_keys(database: str) -> AsyncIterator[tuple[list[str], list[str]]]:
     """Create API keys for the users of the victim and the attacker."""
@@ -286,9 +275,9 @@ async def phases(
     assert attacker.stdout is not None
     port: int = request["port"]
     await victim(port, keys, 1)  # warm
-    stolen = Stolen()
+    stolen = StolenTime()
     quiet = await victim(port, keys, options.quiet)
-    stolen_quiet = stolen.percent()
+    stolen_quiet = stolen.share()
     print(f"quiet: {quiet}", flush=True)
     attacker.stdin.write(json.dumps(request) + "\n")
     attacker.stdin.flush()
@@ -296,9 +285,9 @@ async def phases(
     attacker.stdin.write("go\n")
     attacker.stdin.flush()
     await asyncio.sleep(1)
-    stolen = Stolen()
+    stolen = StolenTime()
     attacked = await victim(port, keys, options.seconds)
-    stolen_attacked = stolen.percent()
+    stolen_attacked = stolen.share()
     dead = processes.dead()
     print(f"attacked: {attacked}")
     answers = await asyncio.wait_for(asyncio.to_thread(attacker.stdout.readline), 60)
@@ -320,8 +309,8 @@ async def phases(
         "victim_failures": len(failures),
         "rss_peak_mb": round(max(processes.peaks.values())),
         "processes_died": len(dead),
-        "cpu_stolen_quiet_percent": stolen_quiet,
-        "cpu_stolen_attacked_percent": stolen_attacked,
+        "cpu_stolen_quiet_percent": round(100 * stolen_quiet, 1),
+        "cpu_stolen_attacked_percent": round(100 * stolen_attacked, 1),
     }
 
 

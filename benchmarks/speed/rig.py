@@ -99,15 +99,13 @@ def graphs() -> dict[str, Any]:
 
 def foreign_graphs() -> Any:
     """The graphs of `foreign_project/`, loaded like those of `bathysphere serve`."""
+    from bathysphere.cli.targets import find_selection
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.registry.langgraph_json import read_project
     from bathysphere.registry.loading import load_agents
-    from bathysphere.registry.selection import Selection
     from bathysphere.server.process.assembly import graphs_of
 
-    project = read_project(Path(__file__).parent / "foreign_project" / "langgraph.json")
-    agents = load_agents(Selection(projects=(project,)), is_only=True)
-    return graphs_of(ModelSettings(), agents)
+    project = find_selection([str(Path(__file__).parent / "foreign_project" / "langgraph.json")])
+    return graphs_of(ModelSettings(), load_agents(project, is_only=True))
 
 
 def serve(database: str, redis: str | None, *, works: bool, is_foreign: bool) -> None:

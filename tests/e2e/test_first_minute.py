@@ -82,7 +82,9 @@ def streamed_answer(url: str, agent: str = "simple") -> tuple[str, int]:
     return "".join(pieces), len([piece for piece in pieces if piece])
 
 
-def test_from_install_to_a_streamed_answer_takes_less_than_a_minute(plain_install, tmp_path):
+def test_from_install_to_a_streamed_answer_takes_less_than_a_minute(
+    plain_install, tmp_path, within
+):
     home = tmp_path / "home"
     environment = plain_install.environment(home)
     began = time.monotonic()
@@ -97,7 +99,7 @@ def test_from_install_to_a_streamed_answer_takes_less_than_a_minute(plain_instal
     assert pieces > 3
     assert "<title>" in page
     assert (home / ".local" / "share" / "bathysphere" / "postgres" / "PG_VERSION").exists()
-    assert seconds < LIMIT
+    within(seconds, LIMIT)
     # An operator lets a colleague in while the server runs, on the server's own database.
     assert key.returncode == 0, key.stderr
     assert key.stdout.startswith("bsk_")
@@ -105,7 +107,7 @@ def test_from_install_to_a_streamed_answer_takes_less_than_a_minute(plain_instal
     assert "Welcome aboard" in afterwards
 
 
-def test_a_new_project_answers_within_half_a_minute(plain_install, tmp_path):
+def test_a_new_project_answers_within_half_a_minute(plain_install, tmp_path, within):
     began = time.monotonic()
     made = plain_install.run("new", "x", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
@@ -115,4 +117,4 @@ def test_a_new_project_answers_within_half_a_minute(plain_install, tmp_path):
         text, _ = streamed_answer(url_in(dev.stdout.readline()), agent="x")
         seconds = time.monotonic() - began
     assert "Welcome aboard" in text
-    assert seconds < NEW_LIMIT
+    within(seconds, NEW_LIMIT)

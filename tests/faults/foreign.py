@@ -5,11 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from bathysphere.cli.targets import find_selection
 from bathysphere.engine.graphs import Graphs
 from bathysphere.models.settings import ModelSettings
-from bathysphere.registry.langgraph_json import read_project
 from bathysphere.registry.loading import load_agents
-from bathysphere.registry.selection import Selection
 from bathysphere.server.process.assembly import graphs_of
 
 PROJECT = Path(__file__).parent / "foreign_project" / "langgraph.json"
@@ -20,8 +19,7 @@ FOREIGN = (*AGENTS, "functional", "nested", "per_run")
 def foreign_graphs(url: str) -> Graphs:
     """Load the project like `bathysphere worker`, with `url` as the database of its journal."""
     os.environ["JOURNAL_URL"] = url
-    selection = Selection(projects=(read_project(PROJECT),))
-    return graphs_of(ModelSettings(), load_agents(selection, is_only=True))
+    return graphs_of(ModelSettings(), load_agents(find_selection([str(PROJECT)]), is_only=True))
 
 
 def run_input(graph: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from schedules import KINDS, draw
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
 
-@pytest.mark.parametrize(("graphs", "schedules"), [("own", 26), ("foreign", 10)])
-def test_a_short_campaign_loses_and_doubles_nothing(graphs, schedules):
+@pytest.mark.parametrize(("graphs", "schedules"), [("own", 26), ("foreign", 12)])
+def test_a_short_campaign_loses_and_doubles_nothing(graphs, schedules, within):
     script = Path(__file__).with_name("engine_campaign.py")
     options = ["--schedules", str(schedules), "--seed", "7", "--graphs", graphs]
     done = subprocess.run(
@@ -26,8 +26,9 @@ def test_a_short_campaign_loses_and_doubles_nothing(graphs, schedules):
     assert (result["schedules"], result["lost"], result["doubled"]) == (schedules, 0, 0), (
         done.stdout
     )
-    assert 0 < result["takeover_max_s"] <= 10
-    assert result["cancels"] > 0 or graphs == "foreign"
+    assert result["takeover_max_s"] > 0
+    within(result["takeover_max_s"], 10)
+    assert result["cancels"] > 0
     assert done.returncode == 0
 
 

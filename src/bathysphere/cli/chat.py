@@ -170,7 +170,7 @@ def about_files(spec: "Spec | Graph", folder: Path | None) -> tuple[str, ...]:
         files = "No files are shared; use --files FOLDER to share a folder."
     else:
         files = f"The agent can read the text files in {folder}; you approve every change."
-    shared = "/disclosures shows what was shared, /help all commands."
+    commands = "/disclosures shows what was shared, /help all commands."
     if has_argument_map(spec):
-        shared = f"/map shows the argument map, {shared.replace(' shows', '', 1)}"
-    return (files, shared)
+        commands = "/map shows the argument map, /disclosures what was shared, /help all commands."
+    return (files, commands)

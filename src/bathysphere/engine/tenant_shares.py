@@ -88,7 +88,7 @@ class TenantShares:
     async def acquire(self, owner: Owner) -> None:
         """Wait for a permit."""
         tenant = self._activate(owner.tenant)
-        if not tenant.waiting and self._has_permit(tenant):
+        if not tenant.waiting and self._may_start(tenant):
             tenant.held += 1
             return
         granted = asyncio.get_running_loop().create_future()
@@ -111,13 +111,12 @@ class TenantShares:
         self._grant(tenant)
 
     def _grant(self, tenant: _Tenant) -> None:
-        while tenant.waiting and self._has_permit(tenant):
+        while tenant.waiting and self._may_start(tenant):
             granted = tenant.pop_next()
             if not granted.cancelled():
                 tenant.held += 1
                 granted.set_result(None)
-        wait = self._seconds_over(tenant)
-        if tenant.waiting and wait and tenant.retry is None:
+        if tenant.waiting and tenant.retry is None and (wait := self._seconds_over(tenant)):
             loop = asyncio.get_running_loop()
             tenant.retry = loop.call_later(max(wait, _MIN_RETRY_SECONDS), self._retry, tenant)
 
@@ -125,7 +124,7 @@ class TenantShares:
         tenant.retry = None
         self._grant(tenant)
 
-    def _has_permit(self, tenant: _Tenant) -> bool:
+    def _may_start(self, tenant: _Tenant) -> bool:
         return tenant.held < self._share() and not self._seconds_over(tenant)
 
     def _seconds_over(self, tenant: _Tenant) -> float:

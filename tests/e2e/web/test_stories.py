@@ -92,10 +92,10 @@ def test_stop_keeps_what_was_written_and_errors_say_what_to_do(story):
     story("stop", script)
 
 
-def test_a_long_answer_with_many_calls_never_blocks_the_page(story):
+def test_a_long_answer_with_many_calls_never_blocks_the_page(story, within):
     figures = story("long")
     assert figures["characters"] > 100_000  # of 200 kB of Markdown
-    assert figures["longest_task_ms"] <= 100, figures
+    within(figures["longest_task_ms"], 100, figures)
 
 
 def test_every_view_is_accessible_in_every_form_and_by_keys(story):

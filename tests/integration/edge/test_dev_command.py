@@ -65,7 +65,7 @@ async def client(dev):
         yield client
 
 
-async def test_a_new_project_answers_without_a_key_and_opens_the_browser(tmp_path, command):
+async def test_a_new_project_answers_without_a_key_and_opens_the_browser(tmp_path, command, within):
     began = time.monotonic()
     assert command("new", "x", folder=tmp_path).ended() == 0
     opened = tmp_path / "opened"
@@ -81,20 +81,20 @@ async def test_a_new_project_answers_without_a_key_and_opens_the_browser(tmp_pat
         state = await client.threads.get_state(thread)
     first = next(each for each in state["values"]["messages"] if each["type"] == "ai")
     assert first["content"].startswith("Welcome aboard.")
-    assert time.monotonic() - began < 30
+    within(time.monotonic() - began, 30)
     assert opened.read_text().strip() == url
     assert "Reloaded" not in "".join(dev.errors)  # its own data folder is not a change
     assert (tmp_path / "x/.bathysphere").is_dir()
 
 
-async def test_an_edit_of_the_prompt_is_live_and_the_thread_is_kept(client, dev, project):
+async def test_an_edit_of_the_prompt_is_live_and_the_thread_is_kept(client, dev, project, within):
     thread = (await client.threads.create())["thread_id"]
     assert await ask(client, thread, "One") == "First prompt. | 1 | One"
     began = time.monotonic()
     (project / "agents/x/prompt.md").write_text("Second prompt.")
     await until_said(dev, "Reloaded after a change of agents/x/prompt.md")
     assert await ask(client, thread, "Two") == "Second prompt. | 2 | Two"
-    assert time.monotonic() - began < 3
+    within(time.monotonic() - began, 3)
 
 
 async def test_an_edit_while_the_server_starts_is_not_missed(dev, project):

@@ -117,14 +117,14 @@ async def test_a_warm_process_is_used_again_and_its_cost_per_page_is_small():
         ("fail", "unreadable"),
     ],
 )
-async def test_a_parser_that_misbehaves_is_ended_and_replaced(order, reason):
+async def test_a_parser_that_misbehaves_is_ended_and_replaced(order, reason, within):
     with hostile_pool(memory=300 << 20) as there:
         fine = (await read(there, b"fine")).text
         began = time.monotonic()
         with pytest.raises(FetchFailed) as failed:
             await read(there, order.encode())
         assert failed.value.reason == reason
-        assert time.monotonic() - began < 4
+        within(time.monotonic() - began, 4)
         again = (await read(there, b"fine")).text
         assert (again != fine) or order == "allocate"  # a refused allocation leaves it as it was
 
@@ -199,27 +199,27 @@ async def site():
 
 @pytest.mark.parametrize("charset", ["punycode", "idna", "undefined", "unicode_escape", "zlib"])
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
-async def test_a_charset_that_is_not_one_of_the_web_is_read_as_utf_8(kind, charset):
+async def test_a_charset_that_is_not_one_of_the_web_is_read_as_utf_8(kind, charset, within):
     async with site() as (server, reader):
         body = (ARTICLE.decode() + "Grüße").encode() + b"<p>" + b"a-" * 40_000
         server.answers["/"] = response(body, kind=f"{kind}; charset={charset}")
         began = time.monotonic()
         snapshot = await reader.read("http://site.example/")
         assert "The reef is old" in snapshot.text
-        assert time.monotonic() - began < 5
+        within(time.monotonic() - began, 5)
 
 
-async def test_a_page_of_600_000_paragraphs_is_refused_quickly():
+async def test_a_page_of_600_000_paragraphs_is_refused_quickly(within):
     async with site() as (server, reader):
         server.answers["/"] = response(MANY_PARAGRAPHS, kind="text/html")
         began = time.monotonic()
         with pytest.raises(FetchFailed) as failed:
             await reader.read("http://site.example/")
         assert failed.value.reason == "too_complex"
-        assert time.monotonic() - began < 5
+        within(time.monotonic() - began, 5)
 
 
-async def test_deep_and_wide_pages_below_the_bound_end_within_the_deadline():
+async def test_deep_and_wide_pages_below_the_bound_end_within_the_deadline(within):
     with pool(deadline_s=5.0, cpu_s=5) as there:
         for body in (DEEP, b"<table>" + b"<td>" * (MAX_TAGS - 10)):
             began = time.monotonic()
@@ -227,7 +227,7 @@ async def test_deep_and_wide_pages_below_the_bound_end_within_the_deadline():
                 await read(there, body, requester=Requester("t", str(began)))
             except FetchFailed as failed:
                 assert failed.reason in ("too_complex", "unreadable", "no_text")
-            assert time.monotonic() - began < 7
+            within(time.monotonic() - began, 7)
 
 
 def test_every_charset_of_the_standard_decodes_in_linear_time():
@@ -248,7 +248,7 @@ def test_labels_are_those_of_browsers():
     assert decode("日本".encode("shift_jis"), "x-sjis") == "日本"
 
 
-async def test_one_person_waits_for_their_own_turn_only():
+async def test_one_person_waits_for_their_own_turn_only(within):
     before = children()
     quota = ParsingQuota(user_at_once=2, tenant_at_once=3)
     with hostile_pool(deadline_s=30.0, cpu_s=30, quota=quota) as there:
@@ -257,7 +257,7 @@ async def test_one_person_waits_for_their_own_turn_only():
         assert len(children() - before) == 2
         began = time.monotonic()
         assert (await read(there, b"fine", requester=BOB)).text.startswith("fine")
-        assert time.monotonic() - began < 3
+        within(time.monotonic() - began, 3)
         colleague = Requester("acme", "eve")
         assert (await read(there, b"fine", requester=colleague)).text.startswith("fine")
         for task in busy:

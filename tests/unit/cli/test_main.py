@@ -60,7 +60,7 @@ def test_help_lists_every_command_with_a_line():
     assert bathysphere().stdout == shown.stdout
 
 
-def test_help_imports_nothing_of_the_agent_stack_and_is_quick():
+def test_help_imports_nothing_of_the_agent_stack_and_is_quick(within):
     code = (
         "import json, sys\nfrom bathysphere.cli.main import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
@@ -75,7 +75,7 @@ def test_help_imports_nothing_of_the_agent_stack_and_is_quick():
     loaded = {name.partition(".")[0] for name in json.loads(shown.stderr)}
     assert "bathysphere" in loaded
     assert loaded.isdisjoint(HEAVY)
-    assert min(seconds) < 0.25
+    within(min(seconds), 0.2)
 
 
 def test_importing_the_package_imports_nothing_of_the_agent_stack():

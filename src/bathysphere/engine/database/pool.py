@@ -33,6 +33,7 @@ def storage_errors() -> Iterator[None]:
         raise StorageLost("PostgreSQL is unavailable", hint="the run will be retried") from error
 
 
+_MAX_RECONNECT_SECONDS = 2.0
 # A network that fails silently is noticed in seconds, not after the kernel's 15 minutes.
 _TIMEOUTS = {
     "connect_timeout": 10,
@@ -41,9 +42,6 @@ _TIMEOUTS = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-
-
-_MAX_RECONNECT_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +71,7 @@ class SharedPool(AsyncConnectionPool[Connection]):
     def __init__(self, conninfo: str, *, max_size: int, **options: Any) -> None:
         super().__init__(conninfo, max_size=max_size, **options)
         at_once = max(1, max_size * 4 // 5)
+        # Usage is limited where requests begin; waiting here as well would count as usage there.
         self._shares = TenantShares(ShareLimits(at_once=at_once, free_usage=math.inf))
 
     @override
