@@ -1,6 +1,7 @@
 """The browser app on the real `bathysphere serve`: PostgreSQL, Redis, a scripted model, Chromium.
 
-`WEB_COUNT=10 pytest tests/e2e/web` runs every story so many times in a row. Nothing is retried.
+`WEB_COUNT=10 pytest tests/e2e/web` runs every story so many times in a row. No story is repeated
+but one that exceeded a bound on time on a disturbed machine (`tests/conftest.py`).
 """
 
 import json

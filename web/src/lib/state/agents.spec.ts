@@ -4,8 +4,8 @@ import { Agents } from './agents.svelte';
 
 const assistants = ['research', 'simple', 'tutor', 'workspace'].map((graph_id) => ({ graph_id }));
 
-async function agentsOf(me: () => Promise<unknown>, served = assistants): Promise<Agents> {
-  const api = { assistants: async () => served, models: async () => [], me } as unknown as Api;
+async function agentsOf(me: () => Promise<unknown>): Promise<Agents> {
+  const api = { assistants: async () => assistants, models: async () => [], me } as unknown as Api;
   const agents = new Agents(api);
   await agents.load();
   return agents;
@@ -22,18 +22,6 @@ describe('the agents that are offered', () => {
       const agents = await agentsOf(me);
       expect(agents.choices.map(({ name }) => name)).toEqual(['research', 'simple', 'tutor']);
     }
-  });
-
-  it('begin with an agent of the served project, until another is chosen', async () => {
-    const agents = await agentsOf(async () => ({ workspaces: [] }), [...assistants, { graph_id: 'weather' }]);
-    expect(agents.chosen.name).toBe('weather');
-    agents.choose('tutor');
-    expect(agents.chosen.name).toBe('tutor');
-  });
-
-  it('begin with the assistant where there are only built-in ones', async () => {
-    const agents = await agentsOf(async () => ({ workspaces: [] }));
-    expect(agents.chosen.name).toBe('simple');
   });
 
   it('are promised documents only if they can read them', async () => {

@@ -21,17 +21,16 @@ export interface AgentChoice {
 export class Agents {
   #choices = $state.raw<readonly AgentChoice[]>([]);
   #models = $state.raw<readonly ModelCard[]>([]);
-  #chosen = $state(readStored(STORED));
+  #chosen = $state(readStored(STORED) ?? DEFAULT);
   #isLoaded = $state(false);
 
   constructor(private readonly api: Api) {}
 
-  /** The agent of new threads: the last one chosen, while it is served; else one of the server's own project. */
+  /** The agent of new threads: the last one chosen, while it is served. */
   readonly chosen = $derived(
     this.#choices.find((choice) => choice.name === this.#chosen) ??
-      this.#choices.find((choice) => !this.isBuiltIn(choice.name)) ??
       this.#choices.find((choice) => choice.name === DEFAULT) ??
-      this.#choices[0] ?? { name: this.#chosen ?? DEFAULT, title: '', description: '' },
+      this.#choices[0] ?? { name: this.#chosen, title: '', description: '' },
   );
   readonly main = $derived(this.#models.find((card) => card.role === 'main') ?? null);
 
