@@ -81,11 +81,13 @@ export async function open(page, path = '/') {
   await page.locator('#composer').waitFor();
 }
 
+export async function chooseAgent(page, agent) {
+  await page.getByRole('button', { name: /^Agent: / }).click();
+  await page.getByRole('button', { name: agent, exact: false }).last().click();
+}
+
 export async function ask(page, words, { agent } = {}) {
-  if (agent) {
-    await page.getByRole('button', { name: /^Agent: / }).click();
-    await page.getByRole('button', { name: agent, exact: false }).last().click();
-  }
+  if (agent) await chooseAgent(page, agent);
   await page.locator('#composer').fill(words);
   await page.keyboard.press('Enter');
 }

@@ -1,5 +1,5 @@
 // The composer answers the one open question; beside several it sets them aside only when that is meant.
-import { accessible, ask, assert, DESKTOP, open, PHONE, rest, says, story, told } from './kit.mjs';
+import { accessible, ask, assert, chooseAgent, DESKTOP, open, PHONE, rest, says, story, told } from './kit.mjs';
 
 const picture = async (page, name) => {
   if (!told.pictures) return;
@@ -58,16 +58,24 @@ await story(
     await says(page, 'As you like.');
     assert.equal(await page.locator('.call', { hasText: 'Edit file' }).getByText('set aside').count(), 2);
     // A file that is dropped anywhere on the chat is a document; who cannot read it is told.
-    const data = await page.evaluateHandle(() => {
-      const transfer = new DataTransfer();
-      transfer.items.add(new File(['The reef is old.'], 'reef.md', { type: 'text/markdown' }));
-      return transfer;
-    });
-    await page.locator('main .area').dispatchEvent('dragover', { dataTransfer: data });
-    await page.locator('main .area').dispatchEvent('drop', { dataTransfer: data });
-    await page.getByText('Added 1 file to your documents.').waitFor();
-    await page.getByText('Assistant can’t read documents. Agents that can: Tutor.').waitFor();
+    await drop(page, 'reef.md');
+    assert.equal(await page.getByText('can’t read documents').count(), 0);
     await page.getByRole('tabpanel').getByRole('button', { name: 'reef.md' }).first().waitFor();
     await picture(page, 'dropped');
+    await page.getByRole('button', { name: 'New conversation' }).first().click();
+    await chooseAgent(page, 'Researcher');
+    await drop(page, 'wreck.md');
+    await page.getByText('Researcher can’t read documents. Agents that can: Assistant, Tutor.').waitFor();
   },
 );
+
+async function drop(page, title) {
+  const data = await page.evaluateHandle((name) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(['The reef is old.'], name, { type: 'text/markdown' }));
+    return transfer;
+  }, title);
+  await page.locator('main .area').dispatchEvent('dragover', { dataTransfer: data });
+  await page.locator('main .area').dispatchEvent('drop', { dataTransfer: data });
+  await page.getByText('Added 1 file to your documents.').waitFor();
+}
