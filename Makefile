@@ -3,35 +3,65 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
-LIGHT := tests/unit tests/architecture tests/features tests/docs
-SIDE_BY_SIDE := $(LIGHT) tests/conformance tests/contract tests/integration/payments tests/integration/server \
-  tests/e2e/test_plain_install.py tests/integration/tools tests/integration/test_model_server.py \
-  $(addprefix tests/e2e/web/test_,$(addsuffix .py,build bucket_stories research_stories tutor_stories)) \
-  tests/integration/test_models.py tests/integration/edge/test_api_keys.py \
-  $(addprefix tests/integration/engine/test_,$(addsuffix .py,answers runs schema strict_reading threads))
+LIGHT := tests/unit tests/security tests/architecture tests/features tests/docs
+# Tests that look at no clock. The longest first, so that no worker is left with one of them at the end.
+tests-in = $(patsubst %,$(1)/test_%.py,$(2))
+SIDE_BY_SIDE := $(call tests-in,tests/e2e/web,build bucket_stories research_stories wallet_stories files_stories tutor_stories) \
+  tests/e2e/test_plain_install.py $(call tests-in,tests/faults,payments_campaign research_killed) \
+  tests/conformance tests/fuzz tests/contract \
+  tests/faults/bounced $(call tests-in,tests/faults,answers_and_crashes pgbouncer webhook_loss) \
+  $(call tests-in,tests/integration/faults,lost_replies new_message) \
+  tests/integration/payments tests/integration/server tests/integration/tools \
+  $(call tests-in,tests/integration,agentdojo cli model_server models research_small_model simple_on_the_wire tutor_in_a_terminal) \
+  $(call tests-in,tests/integration/edge,agent_aliases agent_folder api_keys foreign_project mcp scaling_query traces) \
+  $(call tests-in,tests/integration/engine,answers assistants crons pauses queue redis_readers runs schema stopped_answers \
+    storage_lost strict_reading threads webhooks worker) $(LIGHT)
 
 # Tests start hundreds of processes; without cached bytecode each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 # No target is a file.
-.PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
+.PHONY: $(shell grep -oE '^[a-z0-9_-]+:' Makefile | tr -d :)
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-22s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-22s %s\n", $$1, $$2}'
 
-setup: ## Create the virtual environment and fetch what tests need (Node packages, small model, mint)
+setup: ## Create the virtual environment and fetch what tests need (Node packages, small model, mint, AgentDojo)
 	@scripts/setup.sh
 
-lock: ## Regenerate requirements.lock and the test mint's lock
-	$(RUN)/uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes \
-	  --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
-	$(RUN)/uv pip compile src/bathysphere/testing/mint/requirements.in --override src/bathysphere/testing/mint/overrides.txt \
-	  --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock" \
+setup-python: ## Create the virtual environment only, which is what test-unit needs
+	@scripts/setup.sh python
+
+latest: ## Replace the locked packages by the newest versions, to see early what a new version breaks
+	$(RUN)/uv pip install --python $(PY) --upgrade --group dev -e ".[all]"
+	$(RUN)/uv pip install --python $(PY) --upgrade deepagents langchain langgraph
+
+# The extras of the container image: all that a shipped agent needs, without a model server of its own.
+IMAGE_EXTRAS := openai ollama research payments storage otel
+
+COMPILE := $(RUN)/uv pip compile --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock"
+
+lock: ## Regenerate requirements.lock and the locks of the image, the test mint and AgentDojo
+	$(COMPILE) pyproject.toml --all-extras --group dev -o requirements.lock
+	$(COMPILE) pyproject.toml $(IMAGE_EXTRAS:%=--extra %) --constraints requirements.lock --no-annotate -o deploy/requirements.lock
+	$(COMPILE) deploy/build.in --constraints requirements.lock --no-annotate -o deploy/build.lock
+	$(COMPILE) src/bathysphere/testing/mint/requirements.in --override src/bathysphere/testing/mint/overrides.txt \
 	  -o src/bathysphere/testing/mint/requirements.lock
+	$(COMPILE) benchmarks/security/agentdojo/requirements.in --no-deps -o benchmarks/security/agentdojo/requirements.lock
 
 lint: ## Lint, and check formatting
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
+
+lint_package: ## Lint the package only
+	$(RUN)/ruff check src
+
+lint_tests: ## Lint the tests only
+	$(RUN)/ruff check tests
+
+format: ## Format the code, and fix what the linter can fix
+	$(RUN)/ruff format .
+	$(RUN)/ruff check --fix .
 
 types: ## Type-check the package
 	$(RUN)/mypy
@@ -39,15 +69,34 @@ types: ## Type-check the package
 imports: ## Check that imports point down
 	$(RUN)/lint-imports
 
-test: ## Run every test; timing-sensitive ones run sequentially
+test: ## Run every test, timing-sensitive ones sequentially; or only TEST_FILE
 	@scripts/services.sh
-	$(RUN)/pytest -n 2 --dist loadfile $(SIDE_BY_SIDE) --durations=25
-	$(RUN)/pytest tests $(SIDE_BY_SIDE:%=--ignore=%) --durations=25
+ifdef TEST_FILE
+	$(RUN)/pytest $(TEST_FILE)
+else
+	ended=0; \
+	  $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(SIDE_BY_SIDE) --durations=25 || ended=$$?; \
+	  $(RUN)/pytest tests $(SIDE_BY_SIDE:%=--ignore=%) --durations=25 || ended=$$?; \
+	  exit $$ended
+endif
+
+integration_tests: ## Run the tests that talk to real servers
+	@scripts/services.sh
+	$(RUN)/pytest tests/integration
+
+test_watch: ## Run the quick tests again after every change (TEST_FILE)
+	$(RUN)/watchfiles "$(RUN)/pytest -q $(or $(TEST_FILE),tests/unit)" src tests
 
 test-unit: ## Run the tests that need no service, no Node and no model
-	$(RUN)/pytest -n 2 --dist loadfile $(LIGHT)
+	$(RUN)/pytest -n 2 --dist loadfile -m "not node" $(LIGHT)
+
+check-all-pythons: ## Run the light tests on every supported Python that is installed
+	@scripts/all_pythons.sh $(LIGHT)
 
 check: lint types imports test ## What CI runs: lint, types, imports, every test
+
+word-samples: ## Draw 100 docstrings, errors and interface texts to read (SEED); last line is JSON
+	@$(PY) scripts/word_samples.py --seed $(or $(SEED),26)
 
 conformance-20: ## Test both stock clients, each behaviour twenty times
 	@scripts/services.sh
@@ -68,9 +117,12 @@ faults-interrupts: ## Answer nested, parallel interrupts in every seeded way; la
 	@scripts/services.sh
 	$(PY) tests/faults/interrupts_campaign.py --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
 
+faults-flow: ## Answer questions of flow control and file approvals in random schedules; last line is JSON
+	$(PY) tests/faults/flow_campaign.py --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
+
 faults-crons: ## Kill schedulers and move the clock; every due time must run once; last line is JSON
 	@scripts/services.sh
-	$(PY) -W ignore tests/faults/crons_campaign.py --ticks $(or $(TICKS),500) --seed $(or $(SEED),1)
+	$(PY) -W ignore tests/faults/crons_campaign.py --ticks $(or $(TICKS),500) --seed $(or $(SEED),1) --moves $(or $(MOVES),5)
 
 faults-payments: ## Kill processes at every boundary; break network, mint and PostgreSQL; last line is JSON
 	$(PY) tests/faults/payments_campaign.py --schedules $(or $(SCHEDULES),500) --seed $(or $(SEED),1)
@@ -107,6 +159,9 @@ bench-scaling: ## Measure runs per second with 1, 2 and 4 workers; last line is 
 bench-loop: ## Compare CPU per iteration with create_agent and create_deep_agent; last line is JSON
 	$(PY) benchmarks/speed/loop.py
 
+bench-flow: ## Measure CPU, stored bytes and model calls of flow control; last line is JSON
+	$(PY) benchmarks/speed/flow.py
+
 bench-growth: ## Compare stored bytes with create_agent and create_deep_agent; last line is JSON
 	@scripts/services.sh
 	$(PY) benchmarks/speed/growth.py
@@ -130,6 +185,9 @@ fuzz-tenants: ## Call every route at random as two tenants and a stranger; last 
 bench-research: ## Measure research on 320 generated documents (or BATHYSPHERE_MODEL_MAIN); last line is JSON
 	$(PY) -W ignore benchmarks/quality/research/run.py --questions $(or $(QUESTIONS),60) --seed $(or $(SEED),1)
 
+bench-agentdojo: ## Run AgentDojo's 949 attacks and 97 tasks with a gullible model (MODES, WORKERS); last line is JSON
+	$(PY) -W ignore benchmarks/security/agentdojo/run.py $(if $(MODES),--modes $(MODES)) $(if $(WORKERS),--workers $(WORKERS))
+
 web: ## Build the browser app into the package; prints the size of its first load
 	npm ci --prefix web --silent --no-audit --no-fund --ignore-scripts
 	npm run --prefix web --silent build
@@ -140,10 +198,18 @@ test-web: ## Check and test the browser app, with user stories in Chromium
 	npm run --prefix web --silent test
 	$(RUN)/pytest tests/e2e/web
 
+frontends: ## Drive four stock front ends in Chromium, four flows each; last line is JSON
+	@scripts/services.sh
+	@cd tests/e2e/frontends/copilotkit && npm ci --silent --no-audit --no-fund --ignore-scripts
+	$(PY) -W ignore tests/e2e/frontends/campaign.py
+
 screenshots: ## Take the pictures in docs/screenshots again
 	@scripts/services.sh
 	$(PY) tests/e2e/web/screenshots.py
 	STORY_PICTURES=docs/screenshots $(PY) -m pytest -q tests/e2e/web/test_bucket_stories.py -k "form or key"
+
+release-notes: ## Print what the changelog says about the newest version
+	@awk '/^## / { section += 1 } section == 1' CHANGELOG.md
 
 wheel: web ## Build the wheel into dist/
 	$(PY) -m build --wheel

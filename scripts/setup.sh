@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Install everything `make check` needs, from package registries only. Safe to run again.
+# `setup.sh python` installs only what `make test-unit` needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,9 +14,13 @@ fi
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --compile-bytecode \
   --require-hashes -r requirements.lock
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --editable .
+if [ "${1:-}" = python ]; then
+  echo "setup: done. Next: make test-unit"
+  exit
+fi
 
-echo "setup: Node packages (scripted model server, JavaScript client, Azure emulator, browser app)"
-for folder in tests/node tests/conformance/node tests/storage/node web; do
+echo "setup: Node packages (scripted model server, JavaScript client, Azure emulator, stock front ends, browser app)"
+for folder in tests/node tests/conformance/node tests/storage/node tests/e2e/frontends/node web; do
   (cd "$folder" && npm ci --silent --no-audit --no-fund --ignore-scripts)
 done
 echo "setup: building the browser app"
@@ -24,4 +29,6 @@ echo "setup: fetching the small model"
 "$venv/bin/python" -m bathysphere.testing.small_model
 echo "setup: installing the test mint"
 "$venv/bin/python" -m bathysphere.testing.mint
+echo "setup: installing AgentDojo"
+"$venv/bin/python" benchmarks/security/agentdojo/dojo_environment.py
 echo "setup: done. Next: make check"

@@ -2,8 +2,10 @@
 
 When the host of a virtual machine gives the processors to others ("steal" in `/proc/stat`), bounds
 on time fail whatever the code does. So a test that exceeded a bound (`within`) or its timeout while
-more than a tenth of the processor time was stolen is repeated, and the summary says so. Any other
-failure counts at once, and so does every failure on an undisturbed machine.
+more than a tenth of the processor time was stolen is repeated, and the summary says so.
+
+A browser story that waited in vain (`is_worth_repeating`) is told once more, and the summary says
+so: beside other tests a page draws late. Any other failure counts at once.
 """
 
 import time
@@ -29,6 +31,7 @@ CALM_SECONDS = 120
 _REPEATED = "repeated"
 _TIMEOUT = pytest.StashKey[Any]()
 _IS_SLOW = pytest.StashKey[bool]()
+_IS_WORTH_REPEATING = pytest.StashKey[bool]()
 
 
 class TooSlow(AssertionError):
@@ -48,16 +51,16 @@ def within() -> Callable[..., None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run a test, and again if it was too slow on a disturbed machine."""
+    """Run a test, and again if there is a reason to repeat it."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for attempt in range(1, ATTEMPTS + 1):
-        item.stash[_IS_SLOW] = False
+        item.stash[_IS_SLOW] = item.stash[_IS_WORTH_REPEATING] = False
         stolen = StolenTime()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        share = stolen.share()
-        if attempt == ATTEMPTS or not item.stash[_IS_SLOW] or share <= MAX_STOLEN:
+        reason = _why_again(item, attempt, stolen.share())
+        if reason is None:
             break
-        item.user_properties.append((_REPEATED, f"{share:.0%} of the processor time was stolen"))
+        item.user_properties.append((_REPEATED, reason))
         _prepare_again(item)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
@@ -71,12 +74,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.excinfo is not None:
         is_timeout = str(call.excinfo.value).startswith("Timeout (>")  # as pytest-timeout words it
         item.stash[_IS_SLOW] = is_timeout or call.excinfo.errisinstance(TooSlow)
+        item.stash[_IS_WORTH_REPEATING] = getattr(call.excinfo.value, "is_worth_repeating", False)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
     """Remember a test's timeout, for its repetitions."""
     item.stash[_TIMEOUT] = settings
+
+
+def _why_again(item: pytest.Item, attempt: int, stolen: float) -> str | None:
+    if item.stash[_IS_WORTH_REPEATING] and attempt == 1:
+        return "the story waited in vain for its page"
+    if item.stash[_IS_SLOW] and attempt < ATTEMPTS and stolen > MAX_STOLEN:
+        return f"{stolen:.0%} of the processor time was stolen"
+    return None
 
 
 def _prepare_again(item: Any) -> None:

@@ -10,7 +10,6 @@ export default defineConfig({
   test: {
     restoreMocks: true,
     maxWorkers: 2,
-    testTimeout: 30_000,
     projects: [
       {
         plugins: [svelte()],
@@ -18,6 +17,7 @@ export default defineConfig({
         test: {
           name: 'plain',
           environment: 'node',
+          testTimeout: 30_000, // not inherited from above
           isolate: false,
           include: ['src/**/*.spec.ts', 'tests/**/*.spec.{ts,js}'],
           exclude: ['**/*.dom.spec.ts', '**/*.mint.spec.ts'],
@@ -31,7 +31,7 @@ export default defineConfig({
       {
         plugins: [svelte(), svelteTesting()],
         resolve,
-        test: { name: 'dom', environment: 'happy-dom', include: ['{src,tests}/**/*.dom.spec.ts'] },
+        test: { name: 'dom', environment: 'happy-dom', include: ['{src,tests}/**/*.dom.spec.ts'], testTimeout: 30_000 },
       },
     ],
   },

@@ -73,6 +73,12 @@ class Processes:
             size = process.memory_info().rss / 2**20
             self.peaks[name] = max(self.peaks.get(name, 0), size)
 
+    def cpu_seconds(self) -> dict[str, float]:
+        """Processor time used so far by each process, and by PostgreSQL as a whole."""
+        used = {name: _cpu_seconds(psutil.Process(p.pid)) for name, p in self.started.items()}
+        servers = (p for p in psutil.process_iter() if p.name() == "postgres")
+        return {**used, "postgres": sum(map(_cpu_seconds, servers))}
+
     def dead(self) -> list[str]:
         return [name for name, process in self.started.items() if process.poll() is not None]
 
@@ -82,6 +88,20 @@ class Processes:
             process.terminate()
         for process in self.started.values():
             end(process)
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return times.user + times.system
+
+
+def cpu_shares(before: dict[str, float], after: dict[str, float], seconds: float) -> str:
+    """Return what share of one core each process used."""
+    shares = ((name, (after[name] - before[name]) / seconds) for name in after)
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares)
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -157,6 +177,7 @@ class Times:
 
     seconds: list[float] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
     steps: dict[str, list[float]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
@@ -175,22 +196,26 @@ class Times:
             f"{name} {statistics.median(taken) * 1000:.0f}/{max(taken) * 1000:.0f}"
             for name, taken in self.steps.items()
         )
-        slowest = sorted(zip(self.seconds, self.starts, strict=True), reverse=True)[:6]
-        when = ", ".join(f"{at:.0f} s ({taken * 1000:.0f})" for taken, at in slowest)
+        scripts = zip(self.seconds, self.starts, self.details, strict=True)
+        slowest = sorted(scripts, reverse=True)[:6]
+        when = ", ".join(f"{at:.1f} s ({detail})" for _, at, detail in slowest)
         return (
             f"{len(self.seconds)} scripts, p50 {self.p50_ms():.0f} ms, p99 {self.p99_ms():.0f} ms;"
             f" median/worst of its steps in ms: {worst};"
-            f" slowest scripts began at: {when}"
+            f" slowest scripts by their start: {when}"
         )
 
 
 async def script(client: httpx.AsyncClient, times: Times) -> None:
     began = time.perf_counter()
+    steps: list[str] = []
 
     async def ask(step: str, method: str, path: str, **more: Any) -> Any:
         at = time.perf_counter()
         answer = await client.request(method, path, **more)
-        times.steps.setdefault(step, []).append(time.perf_counter() - at)
+        taken = time.perf_counter() - at
+        times.steps.setdefault(step, []).append(taken)
+        steps.append(f"{step} {taken * 1000:.0f}")
         answer.raise_for_status()
         return answer.json()
 
@@ -206,6 +231,7 @@ async def script(client: httpx.AsyncClient, times: Times) -> None:
         times.failures.append(f"{type(error).__name__}: {error}"[:200])
     times.seconds.append(time.perf_counter() - began)
     times.starts.append(began - times.began)
+    times.details.append(", ".join(steps))
 
 
 async def victim(port: int, keys: list[str], seconds: float) -> Times:
@@ -276,7 +302,9 @@ async def phases(
     port: int = request["port"]
     await victim(port, keys, 1)  # warm
     stolen = StolenTime()
+    used = processes.cpu_seconds()
     quiet = await victim(port, keys, options.quiet)
+    print(f"of one core: {cpu_shares(used, processes.cpu_seconds(), options.quiet)}")
     stolen_quiet = stolen.share()
     print(f"quiet: {quiet}", flush=True)
     attacker.stdin.write(json.dumps(request) + "\n")
@@ -286,7 +314,9 @@ async def phases(
     attacker.stdin.flush()
     await asyncio.sleep(1)
     stolen = StolenTime()
+    used = processes.cpu_seconds()
     attacked = await victim(port, keys, options.seconds)
+    print(f"of one core: {cpu_shares(used, processes.cpu_seconds(), options.seconds)}")
     stolen_attacked = stolen.share()
     dead = processes.dead()
     print(f"attacked: {attacked}")

@@ -15,6 +15,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import tool
 
+from bathysphere.flow import FlowPolicy, flow
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.testing import ScriptedChatModel, calls, says
@@ -30,6 +31,8 @@ def echo(text: str) -> str:
 
 def model(iterations: int) -> ScriptedChatModel:
     def answer(messages: list[BaseMessage]):
+        if messages[0].text.startswith("You settle what an assistant may do"):
+            return calls("commit_plan", steps=[{"id": "s1", "tool": "echo", "many": True}])
         done = sum(isinstance(message, AIMessage) for message in messages)
         return says("done") if done >= iterations else calls("echo", text="x" * 50)
 
@@ -42,6 +45,15 @@ def agents(iterations: int) -> dict[str, object]:
         "deepagents": create_deep_agent(model(iterations), [echo]),
         "bathysphere": build(
             AgentSpec(name="bench", model=model(iterations), tools=(echo,), approvals=GATED)
+        ),
+        "bathysphere_flow": build(
+            AgentSpec(
+                name="bench",
+                model=model(iterations),
+                tools=(echo,),
+                approvals=GATED,
+                flow=FlowPolicy(tools={"echo": flow(acts=True, text="text")}),
+            )
         ),
     }
 
@@ -64,11 +76,11 @@ async def main(iterations: int, rounds: int) -> None:
             + ", ".join(f"{name} {ms:.2f} ms" for name, ms in best.items()),
             flush=True,
         )
-    ours = best["bathysphere"]
-    print(
-        f"bathysphere is {ours / best['deepagents']:.2f} x deepagents, "
-        f"{ours / best['create_agent']:.2f} x create_agent"
-    )
+    for name in ("bathysphere", "bathysphere_flow"):
+        print(
+            f"{name} is {best[name] / best['deepagents']:.2f} x deepagents, "
+            f"{best[name] / best['create_agent']:.2f} x create_agent"
+        )
     print(json.dumps({f"{name}_ms": round(ms, 3) for name, ms in best.items()}))
 
 

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deepagents import DeepAgentState, FilesystemPermission
+
     from bathysphere.backends.scratch import ScratchBackend
     from bathysphere.compat import create_deep_agent
     from bathysphere.core.errors import (
@@ -32,6 +34,8 @@ __all__ = [
     "CallerError",
     "CompiledSubagent",
     "ConfigError",
+    "DeepAgentState",
+    "FilesystemPermission",
     "HarnessState",
     "Limits",
     "ModelSettings",
@@ -60,6 +64,9 @@ _HOMES = {
 }
 """Where a name lives; the errors live in `core.errors`."""
 
+_DEEPAGENTS = ("DeepAgentState", "FilesystemPermission")
+"""Names of deepagents, for those who know it; its backends are in `bathysphere.backends`."""
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
@@ -69,6 +76,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
+    if name in _DEEPAGENTS:
+        return getattr(import_module("deepagents"), name)
     return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'core.errors')}"), name)
 
 

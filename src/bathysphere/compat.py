@@ -4,7 +4,7 @@ Accepts the arguments of deepagents 0.7 and, where they do not conflict, the leg
 instructions, model`, subagents with `prompt` and `model_settings`). They become an `AgentSpec` for
 `harness.build`, so planning, limits over the whole tree, isolated failures and approvals per call
 are included. A model given by name, or not at all, is resolved with the settings of the
-environment.
+environment; a name without a provider gets the one that LangChain infers.
 """
 
 import functools
@@ -22,6 +22,7 @@ from langgraph.cache.base import BaseCache
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
+from bathysphere.backends.factory import BackendFactory, FactoryBackend
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.core.errors import CallerError
 from bathysphere.harness.build import Graph, build
@@ -36,8 +37,10 @@ from bathysphere.harness.spec import (
 from bathysphere.harness.state import HarnessState
 from bathysphere.middleware.approvals import Approval
 from bathysphere.middleware.reliability import reliability
+from bathysphere.models.inference import with_provider
 from bathysphere.models.resolve import Models, resolve
 from bathysphere.models.settings import ModelSettings
+from bathysphere.models.tool_names import tool_name
 
 Layer = AgentMiddleware[Any, Any, Any]
 Permissions = Sequence[FilesystemPermission]
@@ -77,7 +80,7 @@ def create_deep_agent(
     skills: Sequence[str] | None = None,
     memory: Sequence[str] | None = None,
     permissions: Permissions | None = None,
-    backend: BackendProtocol | None = None,
+    backend: BackendProtocol | BackendFactory | None = None,
     interrupt_on: Mapping[str, Approval] | None = None,
     response_format: Any = None,
     state_schema: type[Any] | None = None,
@@ -93,7 +96,7 @@ def create_deep_agent(
     """Build an agent from deepagents' arguments.
 
     Args:
-        model: A chat model or `provider:name`; by default, the model of the settings.
+        model: A chat model or its name; by default, the model of the settings.
         tools: The agent's own tools, in addition to planning, files and `task`.
         system_prompt: The system prompt; guidance on planning is added.
         middleware: The agent's own layers, outermost first.
@@ -101,7 +104,8 @@ def create_deep_agent(
         skills: Paths of skills, for the agent and its general-purpose subagent.
         memory: Files whose text is included in the prompt.
         permissions: The paths that may be read and written; the first matching rule applies.
-        backend: The storage of files; by default, graph state.
+        backend: The storage of files, or a function of the runtime that returns it; by default,
+            graph state.
         interrupt_on: Tools whose calls need approval, in the whole tree, each call by itself. If
             the backend offers a shell, this includes `execute` unless it is False here.
         response_format: The schema of structured output.
@@ -119,7 +123,9 @@ def create_deep_agent(
         CallerError: If an argument is invalid.
         ConfigError: If a model cannot be built, or two tools have the same name.
     """
-    _check_backend(backend)
+    files = _backend(backend)
+    if isinstance(files, FactoryBackend):
+        _refuse_permissions(permissions, subagents or ())
     parts = _Parts.of(model)
     spec = AgentSpec(
         name=name or "deep-agent",
@@ -128,8 +134,8 @@ def create_deep_agent(
         summary_model=parts.summary,
         prompt=_prompt(system_prompt, instructions),
         tools=tuple(tools or ()),
-        subagents=_subagents(subagents, parts, skills or ()),
-        backend=backend or ScratchBackend(),
+        subagents=_subagents(subagents, parts, skills or (), tools or ()),
+        backend=files,
         middleware=(*parts.layers, *_without_planning(middleware)),
         approvals=interrupt_on or {},
         skills=tuple(skills or ()),
@@ -165,7 +171,7 @@ class _Parts:
             kind = type(model).__name__
             raise CallerError(
                 f"Invalid model: expected a chat model or a name, got {kind}",
-                hint="pass a chat model or provider:name",
+                hint="pass a chat model or its name",
             )
         settings = ModelSettings.from_environment()
         if model is None:
@@ -177,14 +183,16 @@ class _Parts:
                 settings=settings,
                 layers=reliability(settings, fallback=models.fallback),
             )
-        return cls(main=resolve(model, settings), settings=settings, layers=reliability(settings))
+        main = resolve(with_provider(model), settings)
+        return cls(main=main, settings=settings, layers=reliability(settings))
 
     def of_subagent(self, sub: Mapping[str, Any]) -> BaseChatModel | None:
         """Return a subagent's own model, from `model` or the legacy `model_settings`."""
         extra = dict(sub.get("model_settings") or {})
         model: str | BaseChatModel | None = sub.get("model") or extra.pop("model", None)
         if isinstance(model, str):
-            model = resolve(model, self.settings or ModelSettings.from_environment(), retries=2)
+            settings = self.settings or ModelSettings.from_environment()
+            model = resolve(with_provider(model), settings, retries=2)
         if not extra:
             return model
         return _tuned(model or self.subagent or self.main, extra, sub["name"])
@@ -228,8 +236,9 @@ def _subagents(
     subagents: Sequence[Mapping[str, Any]] | None,
     parts: _Parts,
     skills: Sequence[str],
+    tools: Sequence[Tool],
 ) -> tuple[SubagentSpec | CompiledSubagent, ...]:
-    given = tuple(_subagent(sub, parts) for sub in subagents or ())
+    given = tuple(_subagent(sub, parts, tools) for sub in subagents or ())
     names = [sub.name for sub in given]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -239,7 +248,9 @@ def _subagents(
     return (replace(GENERAL_PURPOSE, skills=tuple(skills), middleware=parts.layers), *given)
 
 
-def _subagent(sub: Mapping[str, Any], parts: _Parts) -> SubagentSpec | CompiledSubagent:
+def _subagent(
+    sub: Mapping[str, Any], parts: _Parts, tools: Sequence[Tool]
+) -> SubagentSpec | CompiledSubagent:
     _check_subagent(sub)
     if "runnable" in sub:
         return CompiledSubagent(
@@ -251,13 +262,27 @@ def _subagent(sub: Mapping[str, Any], parts: _Parts) -> SubagentSpec | CompiledS
         description=sub["description"],
         prompt=sub.get("system_prompt") or sub.get("prompt") or SUBAGENT_PROMPT,
         model=parts.of_subagent(sub),
-        tools=None if sub.get("tools") is None else tuple(sub["tools"]),
+        tools=_own_tools(sub, tools),
         middleware=(*parts.layers, *_without_planning(sub.get("middleware") or ())),
         approvals=sub.get("interrupt_on"),
         skills=tuple(sub.get("skills") or ()),
         permissions=None if own_rules is None else tuple(own_rules),
         response_format=sub.get("response_format"),
     )
+
+
+def _own_tools(sub: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[Tool, ...] | None:
+    """Return a subagent's tools; a string names one of the main agent's."""
+    if sub.get("tools") is None:
+        return None
+    known = {tool_name(tool): tool for tool in tools}
+    unknown = [each for each in sub["tools"] if isinstance(each, str) and each not in known]
+    if unknown:
+        raise CallerError(
+            f"Unknown tools of subagent '{sub['name']}': {', '.join(unknown)}",
+            hint=f"available: {', '.join(known) or 'none'}; files and planning are always included",
+        )
+    return tuple(known[each] if isinstance(each, str) else each for each in sub["tools"])
 
 
 def _check_subagent(sub: Mapping[str, Any]) -> None:
@@ -298,11 +323,28 @@ def _prompt(system_prompt: str | SystemMessage | None, instructions: str | None)
     return prompt.text if isinstance(prompt, SystemMessage) else prompt or ""
 
 
-def _check_backend(backend: object) -> None:
-    if backend is not None and not isinstance(backend, BackendProtocol):
+def _backend(backend: object) -> BackendProtocol:
+    if backend is None:
+        return ScratchBackend()
+    if isinstance(backend, BackendProtocol):
+        return backend
+    if isinstance(backend, type) or not callable(backend):
+        name = backend.__name__ if isinstance(backend, type) else type(backend).__name__
         raise CallerError(
-            f"Invalid backend: {type(backend).__name__}",
-            hint="pass an instance; deepagents 0.7 removed backend factories",
+            f"Invalid backend: {name}",
+            hint="pass an instance, or a function that takes the runtime and returns one",
+        )
+    return FactoryBackend(backend)
+
+
+def _refuse_permissions(
+    permissions: Permissions | None, subagents: Sequence[Mapping[str, Any]]
+) -> None:
+    """Refuse path permissions: resolving links needs a known backend."""
+    if permissions or any(sub.get("permissions") for sub in subagents):
+        raise CallerError(
+            "Permissions cannot be combined with a backend factory",
+            hint="pass the backend as an instance",
         )
 
 

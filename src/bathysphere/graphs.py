@@ -9,7 +9,12 @@ from contextlib import suppress
 from functools import cache
 
 from bathysphere.agents import configured
+from bathysphere.agents.research import ResearchConfig
 from bathysphere.agents.research.settings import ResearchSettings
+from bathysphere.agents.simple import SimpleConfig
+from bathysphere.agents.tutor import TutorConfig
+from bathysphere.cli.mcp_hub import configured_hub
+from bathysphere.cli.simple_config import simple_config, tutor_config
 from bathysphere.core.errors import ConfigError
 from bathysphere.harness.build import Graph, build
 from bathysphere.models.settings import ModelSettings
@@ -38,9 +43,13 @@ async def workspace() -> Graph:
 @cache
 def _build(name: str) -> Graph:
     models = ModelSettings.from_environment()
-    config = None
+    config: ResearchConfig | SimpleConfig | TutorConfig | None = None
     if name == "research":
         config = ResearchSettings.from_environment().config(models, key=_key())
+    elif name == "simple":
+        config = simple_config(configured_hub())
+    elif name == "tutor":
+        config = tutor_config()
     return build(configured(name, models, config=config))
 
 

@@ -5,7 +5,7 @@ Couplings that are not imports (the slots below, private methods that our subcla
 checked against the installed versions by `tests/contract/test_upstream.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 # The reducer of deepagents' message channel; ours adds a shortcut for appending.
@@ -21,6 +21,13 @@ from deepagents.middleware._fs_interrupt import (
 
 # Which providers' prompt caching layers exist depends on what is installed.
 from deepagents.middleware._prompt_caching import append_prompt_caching_middleware
+
+# The schema of answers to a question about a call, and the result in its place.
+from langchain.agents.middleware.human_in_the_loop import _answer_message as answer_message
+from langchain.agents.middleware.human_in_the_loop import _decision_schema as decision_schema
+
+# Infers a model's provider; the public function also builds the model, without our settings.
+from langchain.chat_models.base import _attempt_infer_model_provider as infer_model_provider
 from langgraph._internal._constants import (
     # Whether each step is saved before the next one starts; required for paid runs.
     CONFIG_KEY_DURABILITY,
@@ -40,6 +47,7 @@ from langgraph._internal._serde import collect_allowlist_from_schemas
 # The snapshot of a delta channel in a checkpoint's values; stored as a blob.
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
 from langgraph.types import Command
+from langgraph_sdk import Auth
 
 # What a factory gets that takes the runtime: `ServerRuntime` is only the union of the two.
 from langgraph_sdk.runtime import _ExecutionRuntime as ExecutionRuntime
@@ -59,10 +67,15 @@ __all__ = [
     "DeltaSnapshot",
     "ExecutionRuntime",
     "ReadRuntime",
+    "answer_message",
     "append_prompt_caching_middleware",
     "approvals_from_permissions",
+    "authenticate_handler",
+    "authorization_handler",
     "collect_allowlist_from_schemas",
+    "decision_schema",
     "file_type_of",
+    "infer_model_provider",
     "merge_message_writes",
     "updates_of",
 ]
@@ -88,3 +101,16 @@ INNER_SLOT = "UnsupportedContentMiddleware"
 def updates_of(command: Command[Any]) -> Sequence[tuple[str, Any]]:
     """Return a command's updates as pairs of field and value."""
     return command._update_as_tuples()
+
+
+def authenticate_handler(auth: Auth) -> Callable[..., Any] | None:
+    """Return the handler that identifies callers; the SDK keeps it for servers."""
+    return auth._authenticate_handler
+
+
+def authorization_handler(auth: Auth, resource: str, action: str) -> Callable[..., Any] | None:
+    """Return the most specific handler for an action; None if the project has none for it."""
+    for place in ((resource, action), (resource, "*"), ("*", action)):
+        if found := auth._handlers.get(place):
+            return found[-1]
+    return auth._global_handlers[-1] if auth._global_handlers else None

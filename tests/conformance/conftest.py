@@ -15,10 +15,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 # Found by the path above.
-from own_server import own_database, serving  # noqa: E402
+from own_server import REDIS, own_database, serving  # noqa: E402
 from sdk_clients import bob, client  # noqa: E402, F401
 
-REDIS = "redis://127.0.0.1:6379/5"
 GIVEN = os.environ.get("CONFORMANCE_SERVER")  # reference.py: LangChain's own server
 COUNT = int(os.environ.get("CONFORMANCE_COUNT", "1"))
 

@@ -12,6 +12,7 @@ from bathysphere.engine.database.schema import migrate
 from bathysphere.testing.postgres import temporary_database
 
 HERE = Path(__file__).parent
+REDIS = "redis://127.0.0.1:6379/5"
 
 
 @contextmanager

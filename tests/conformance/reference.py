@@ -81,7 +81,6 @@ def free_port() -> int:
 @contextlib.contextmanager
 def reference() -> Iterator[str]:
     """The address of the reference server, while it runs."""
-    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         config = {
             "dependencies": ["."],
@@ -90,35 +89,44 @@ def reference() -> Iterator[str]:
         }
         Path(folder, "auth.py").write_text(AUTH)
         Path(folder, "langgraph.json").write_text(json.dumps(config))
-        with Path(folder, "log").open("w+") as log:
-            process = subprocess.Popen(
-                [
-                    *(str(VENV / "bin" / "langgraph"), "dev", "--no-browser", "--no-reload"),
-                    *("--allow-blocking", "--port", str(port), "--n-jobs-per-worker", "8"),
-                ],
-                cwd=folder,
-                env={
-                    "PATH": os.environ["PATH"],
-                    "HOME": folder,
-                    "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", HERE))),
-                    "LANGSMITH_TRACING": "false",
-                    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-                },
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                address = f"http://127.0.0.1:{port}"
-                if not answers(address, process):
-                    log.seek(0)
-                    sys.exit(f"the reference server did not start:\n{log.read()[-3000:]}")
-                yield address
-            finally:
-                process.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout=20)
-                process.kill()
-                process.wait()
+        path = os.pathsep.join(map(str, (ROOT / "src", HERE)))
+        options = ("--allow-blocking", "--n-jobs-per-worker", "8")
+        with langgraph_dev(Path(folder), *options, PYTHONPATH=path) as address:
+            yield address
+
+
+@contextlib.contextmanager
+def langgraph_dev(folder: Path, *options: str, **variables: str) -> Iterator[str]:
+    """The address of `langgraph dev`, started in a project's folder."""
+    port = free_port()
+    command = [str(VENV / "bin" / "langgraph"), "dev", "--no-browser", "--no-reload"]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LANGSMITH_TRACING": "false",
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        **variables,
+    }
+    with Path(folder, "log").open("w+") as log:
+        process = subprocess.Popen(
+            [*command, "--port", str(port), *options],
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            if not answers(address, process):
+                log.seek(0)
+                raise RuntimeError(f"langgraph dev did not start:\n{log.read()[-3000:]}")
+            yield address
+        finally:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=20)
+            process.kill()
+            process.wait()
 
 
 def answers(address: str, process: subprocess.Popen[bytes]) -> bool:

@@ -23,6 +23,7 @@ from bathysphere.engine.webhooks.receivers import ReceiverRules
 from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.server.app import create_app
 from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.listener import Listener
 from bathysphere.server.process.services import (
     ScheduleOptions,
     Services,
@@ -68,12 +69,11 @@ async def main(url: str, redis: str | None) -> None:
         webhooks=WEBHOOKS,
     ) as services:
         app = create_app(services=services, identify=identify, heartbeat_seconds=2)
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
+        server = Listener(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
         worker = await make_worker(services)
         working = asyncio.create_task(worker.run())
         serving = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it
-            await asyncio.sleep(0.01)
+        await server.is_listening.wait()
         port = server.servers[0].sockets[0].getsockname()[1]
         sys.stdout.write(f"http://127.0.0.1:{port}\n")
         sys.stdout.flush()

@@ -6,8 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
+from own_server import REDIS, own_database, serving
 
 from bathysphere.server import openapi
 
@@ -18,7 +20,22 @@ INTERFACE = schemathesis.openapi.from_path(openapi.PATH)
 WAITING = r"(/stream(/events)?|/join|/wait)$"
 
 
-@pytest.fixture(scope="session")
+# A parameter, because Schemathesis names its tests only where there is one; xdist needs the names.
+@pytest.fixture(scope="module", params=["redis"])
+def server() -> Iterator[str]:
+    """One server is enough: where events are kept makes no difference to a request's checks."""
+    with own_database() as database, serving(database, REDIS) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Connections that are kept open, for thousands of requests."""
+    with requests.Session() as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
 def place(server: str) -> dict[str, str]:
     """A thread with a history and a run, so that requests get past "not found"."""
     with httpx.Client(base_url=server) as http:
@@ -43,10 +60,10 @@ def _aim(case: Any, place: dict[str, str]) -> None:
 @INTERFACE.exclude(path_regex=WAITING).parametrize()
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_generated_request_is_never_a_server_error(
-    case: Any, server: str, place: dict[str, str]
+    case: Any, server: str, place: dict[str, str], session: requests.Session
 ) -> None:
     _aim(case, place)
-    response = case.call(base_url=server, timeout=20)
+    response = case.call(base_url=server, session=session, timeout=20)
     assert response.status_code < 500, response.text
 
 

@@ -4,16 +4,13 @@ LangChain's development server is installed by name into `.cache/reference`, an 
 own (see reference.py), and blocking calls are refused, as it does by default.
 """
 
-import contextlib
 import json
-import os
 import shutil
-import subprocess
-from pathlib import Path
 
 import httpx
 import pytest
-from reference import ROOT, VENV, answers, free_port, install
+from reference import ROOT, install, langgraph_dev
+from six_graphs_driver import ASKING, PROJECT, converse, count
 
 pytestmark = [pytest.mark.langgraph_dev, pytest.mark.timeout(300)]
 
@@ -28,34 +25,9 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dev")
     shutil.copy(ROOT / "langgraph.json", folder)
     (folder / "src").symlink_to(ROOT / "src")
-    port = free_port()
-    command = [str(VENV / "bin" / "langgraph"), "dev", "--no-browser", "--no-reload"]
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "PYTHONPATH": str(ROOT / "src"),
-        "LANGSMITH_TRACING": "false",
-        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-        "BATHYSPHERE_MODEL_DEMO_PAUSE_S": "0",
-    }
-    with Path(folder, "log").open("w+") as log:
-        process = subprocess.Popen(
-            [*command, "--port", str(port)],
-            cwd=folder,
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            address = f"http://127.0.0.1:{port}"
-            assert answers(address, process), Path(folder, "log").read_text()[-3000:]
-            yield address
-        finally:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=20)
-            process.kill()
-            process.wait()
+    variables = {"PYTHONPATH": str(ROOT / "src"), "BATHYSPHERE_MODEL_DEMO_PAUSE_S": "0"}
+    with langgraph_dev(folder, **variables) as address:
+        yield address
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -74,3 +46,22 @@ def test_every_graph_of_langgraph_json_answers_a_run(server, graph):
     assert not [task["error"] for task in state["tasks"] if task.get("error")]
     if graph == "research":
         assert state["values"]["status"] == "awaiting_approval", state["values"]
+
+
+@pytest.fixture(scope="module")
+def six_graphs(tmp_path_factory):
+    """Where it serves the project that `tests/e2e/test_six_graphs.py` serves with ours."""
+    install()
+    folder = tmp_path_factory.mktemp("six") / "project"
+    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    with langgraph_dev(folder) as address:
+        yield address
+
+
+@pytest.mark.parametrize("graph", ASKING)
+async def test_a_graph_of_the_six_asks_and_goes_on(six_graphs, graph):
+    await converse(six_graphs, graph)
+
+
+async def test_a_function_ends_with_what_it_returns(six_graphs):
+    await count(six_graphs)

@@ -1,8 +1,6 @@
 """The first minute: from `pip install` to a streamed answer, with no service and no model."""
 
 import json
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -12,36 +10,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from processes import running, url_in
+
 LIMIT = 60.0
 NEW_LIMIT = 30.0
 
 pytestmark = [pytest.mark.first_minute, pytest.mark.timeout(400)]
-
-
-@contextmanager
-def running(
-    *command: str, environment: dict[str, str], folder: Path
-) -> Iterator["subprocess.Popen[str]"]:
-    """A server in a folder; ended as with Ctrl-C. What it says on stderr is shown if it fails."""
-    with (
-        (folder / "errors").open("w+") as errors,
-        subprocess.Popen(
-            command,
-            env=environment,
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        ) as server,
-    ):
-        try:
-            yield server
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(30)
-            errors.seek(0)
-            sys.stdout.write(errors.read())
-        assert server.returncode == 0
 
 
 @contextmanager
@@ -54,10 +29,6 @@ def serving(command: str, environment: dict[str, str], folder: Path) -> Iterator
         assert server.stdout.readline().startswith("Data is stored in ")
         assert server.stdout.readline().startswith("Workspaces: none (set ")
         yield url_in(first)
-
-
-def url_in(line: str) -> str:
-    return next(word for word in line.split() if word.startswith("http"))
 
 
 def streamed_answer(url: str, agent: str = "simple") -> tuple[str, int]:

@@ -37,7 +37,7 @@ MISTAKES = [
     (("serve",), {"BATHYSPHERE_OTEL_ENDPOINT": "http://127.0.0.1:4318"}, "bathysphere[otel]"),
     # a wrong file
     (("chat", "tutor", "--files", "nowhere", "--message", "hi"), {}, "--files"),
-    (("research", "How deep?", "--corpus", "nowhere"), {}, ".md or .txt"),
+    (("research", "How deep?", "--corpus", "nowhere"), {}, "choose a folder with documents"),
     (("research", "How deep?", "--policy", "nowhere"), {}, "BATHYSPHERE_RESEARCH_POLICY_FILE"),
     (("research", "How deep?", "--policy", "essay.md"), {}, "toml policy"),
     (("research", "How deep?", "--out", "r.odt"), {}, ".zip"),
@@ -103,7 +103,7 @@ def test_a_mistake_is_one_sentence_and_a_hint(outcomes, number):
     [error] = [line for line in said if line.startswith("error: ")]
     [advice] = [line for line in said if line.startswith("hint: ")]
     assert error.removeprefix("error: ").strip()
-    assert hint in advice
+    assert hint in advice, done.stderr
     for word in ("Traceback", "this is a bug", "ModuleNotFoundError"):
         assert word not in done.stderr
 
@@ -140,7 +140,7 @@ CONFIGURED_WRONGLY = {
         (MINT, "payments: ", "bathysphere[payments]"),
     ],
     "something that is not there": [
-        ({"BATHYSPHERE_RESEARCH_CORPUS": "nowhere"}, "search: ", ".md or .txt"),
+        ({"BATHYSPHERE_RESEARCH_CORPUS": "nowhere"}, "search: ", "choose a folder with documents"),
         ({"BATHYSPHERE_REDIS_URL": NO_REDIS}, "Redis: ", "BATHYSPHERE_REDIS_URL"),
     ],
     "an unknown name": [

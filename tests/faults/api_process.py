@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database
 from bathysphere.server.app import create_app
+from bathysphere.server.process.listener import Listener
 from bathysphere.server.process.services import open_services
 
 _reported: list[str] = []
@@ -48,10 +49,9 @@ async def serve(options: dict[str, Any]) -> None:
         database=database, graphs=known, redis_url=options["redis_url"]
     ) as services:
         app = create_app(services=services, identify=identify, heartbeat_seconds=0.5)
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
+        server = Listener(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
         serving = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it
-            await asyncio.sleep(0.01)
+        await server.is_listening.wait()
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
         port = server.servers[0].sockets[0].getsockname()[1]

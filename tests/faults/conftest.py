@@ -1,4 +1,4 @@
-"""Fixtures: one database per session, one rig per test."""
+"""Fixtures: one database per session, emptied for each test, and one rig per test."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -14,9 +14,16 @@ from bathysphere.engine.database.pool import Database
 
 
 @pytest.fixture(scope="session")
-def engine_database() -> Iterator[Database]:
+def session_database() -> Iterator[Database]:
     with own_database() as database:
         yield database
+
+
+@pytest.fixture
+def engine_database(session_database: Database) -> Database:
+    """Without the runs that earlier tests left: a worker would execute them first."""
+    clean(session_database)
+    return session_database
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +36,5 @@ def nursery() -> Iterator[Nursery]:
 @pytest.fixture
 async def rig(engine_database: Database) -> AsyncIterator[Rig]:
     """An engine whose events go through Redis, like those of the worker processes."""
-    clean(engine_database)
     async with open_rig(engine_database, redis_url=REDIS) as rig:
         yield rig

@@ -115,10 +115,12 @@ class Campaign:
         )
         self.schedulers.append(found)
 
-    async def play(self, ticks: int) -> None:
-        """Disturb the schedulers until enough due times have passed."""
+    async def play(self, ticks: int, *, moves: int) -> None:
+        """Disturb the schedulers until enough due times have passed and the clock moved enough."""
         steps = 0
-        while await self.count() < ticks or not {"forward", "back", "killed"} <= set(self.done):
+        while await self.count() < ticks or any(
+            self.done[what] < moves for what in ("forward", "back", "killed")
+        ):
             steps += 1
             await asyncio.sleep(STEP_SECONDS)
             if steps % 2:
@@ -188,13 +190,13 @@ class Campaign:
 
 
 async def campaign(
-    nursery: Nursery, database: Database, *, ticks: int, seed: int
+    nursery: Nursery, database: Database, *, ticks: int, seed: int, moves: int
 ) -> dict[str, Any]:
     async with open_pool(database) as pool:
         plan = Campaign(nursery=nursery, database=database, pool=pool, dice=random.Random(seed))
         try:
             await plan.prepare()
-            await plan.play(ticks)
+            await plan.play(ticks, moves=moves)
             result = await plan.judge(await plan.settle())
         finally:
             plan.close()
@@ -205,6 +207,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ticks", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--moves", type=int, default=5, help="moves of the clock, each way")
     options = parser.parse_args()
     logging.disable(logging.WARNING)  # skipped locks and lost connections are intended
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -213,7 +216,13 @@ def main() -> int:
     with own_database() as database:
         try:
             result = asyncio.run(
-                campaign(nursery, database, ticks=options.ticks, seed=options.seed)
+                campaign(
+                    nursery,
+                    database,
+                    ticks=options.ticks,
+                    seed=options.seed,
+                    moves=options.moves,
+                )
             )
         finally:
             nursery.close()

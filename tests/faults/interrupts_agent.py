@@ -76,6 +76,16 @@ class World:
         with self._lock:
             self.bodies[call] += 1
 
+    def bodies_of(self, key: str) -> dict[str, int]:
+        """How often each body of one schedule ran; others are running."""
+        with self._lock:
+            return {call: n for call, n in self.bodies.items() if call.startswith(f"{key}.")}
+
+    def calls_of(self, key: str) -> list[str]:
+        """The calls of one schedule whose results a model was shown."""
+        with self._lock:
+            return [call for call in self.results if call.startswith(f"{key}.")]
+
 
 def agent(world: World) -> Any:
     """A tree of agents in which every tool can ask."""

@@ -100,8 +100,7 @@ def judge(tally: Tally, schedule: Schedule, story: Story, world: World) -> None:
     faults["wrongly_taken"] += len(story.wrongly_taken)
     notes: list[str] = [story.wedged] if story.wedged else []
     notes += story.failed + [f"taken: {name}" for name in story.wrongly_taken]
-    calls = [call for call in world.results if call.startswith(f"{schedule.key}.")]
-    _judge_places(calls, story, world, faults, notes)
+    _judge_places(world.calls_of(schedule.key), story, world, faults, notes)
     if not story.wedged:
         _judge_answers(schedule, story, world, faults, notes, tally)
         _judge_messages(schedule, story, world, faults, notes)
@@ -185,12 +184,13 @@ def _judge_bodies(
 ) -> None:
     """A gated tool runs once per approval, and never without one."""
     allowed = {a.call for answers in story.taken.values() for a in answers if a.runs_body}
-    for call, times in world.bodies.items():
-        if call.startswith(f"{schedule.key}.") and times > (call in allowed):
+    bodies = world.bodies_of(schedule.key)
+    for call, times in bodies.items():
+        if times > (call in allowed):
             faults["doubled"] += times - (call in allowed)
             notes.append(f"{call} ran {times} times")
     if story.wedged or story.was_stopped:
         return
-    for call in sorted(allowed - world.bodies.keys()):
+    for call in sorted(allowed - bodies.keys()):
         faults["lost"] += 1
         notes.append(f"{call} was approved and never ran")

@@ -41,7 +41,7 @@ from progress import Progress
 from psycopg_pool import PoolTimeout
 from tally import say
 
-from bathysphere.core.errors import UpstreamError
+from bathysphere.core.errors import StorageLost, UpstreamError
 from bathysphere.engine.database.pool import Database, Pool, open_pool
 from bathysphere.payments.ledger.audit import audit
 from bathysphere.payments.ledger.records import Refund
@@ -150,7 +150,7 @@ async def steady(operation: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 return await operation()
-            except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout):
+            except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, StorageLost):
                 await asyncio.sleep(0.2)
 
 

@@ -21,6 +21,7 @@ from bathysphere.agents.research import ResearchConfig, spec
 from bathysphere.agents.research.nodes.auditor import Auditor
 from bathysphere.agents.research.nodes.executor import Executor
 from bathysphere.agents.research.nodes.gate import Gate
+from bathysphere.agents.research.nodes.router import Router
 from bathysphere.agents.research.nodes.synthesizer import Synthesizer
 from bathysphere.agents.research.nodes.thinker import Thinker
 from bathysphere.agents.research.options import ResearchOptions
@@ -37,6 +38,7 @@ from bathysphere.server.process.services import open_services, open_worker
 from bathysphere.tools.search.contract import SearchResult
 
 NODES = {
+    "router": Router,
     "thinker": Thinker,
     "auditor": Auditor,
     "hitl_gate": Gate,

@@ -13,7 +13,18 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 def test_a_short_campaign_loses_and_doubles_no_due_time():
     script = Path(__file__).with_name("crons_campaign.py")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script), "--ticks", "40", "--seed", "7"],
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            str(script),
+            "--ticks",
+            "40",
+            "--seed",
+            "7",
+            "--moves",
+            "1",
+        ],
         capture_output=True,
         text=True,
         timeout=220,

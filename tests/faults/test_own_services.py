@@ -1,5 +1,10 @@
 """The campaigns' private PostgreSQL is restarted if it does not come back, or reported as lost."""
 
+import socket
+import threading
+import time
+from contextlib import ExitStack, suppress
+
 import psycopg
 import pytest
 from own_services import OwnPostgres, RigLost, own_postgres
@@ -37,6 +42,28 @@ def test_a_server_that_never_comes_back_is_a_lost_rig_with_its_log(server: OwnPo
         config.write("shared_buffers = nonsense\n")
     with pytest.raises(RigLost, match="nonsense"):
         server.restart("fast")
+
+
+def test_connections_that_say_nothing_do_not_hold_up_a_restart(server: OwnPostgres, within):
+    """As through a stalled link: PostgreSQL 15 waits for them before it stops, by default 60 s."""
+    restarted = threading.Event()
+    with ExitStack() as stack:
+
+        def connect() -> None:
+            while not restarted.wait(0.002):
+                with suppress(OSError):
+                    stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 1))
+
+        thread = threading.Thread(target=connect)
+        thread.start()
+        began = time.monotonic()
+        try:
+            server.restart("fast")
+            took = time.monotonic() - began
+        finally:
+            restarted.set()
+            thread.join()
+    within(took, 20)
 
 
 def test_a_lost_rig_is_neither_good_nor_a_loss_of_the_engine():

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from engine_rig import ALICE, Rig, clean, open_rig
+from engine_rig import ALICE, Rig, open_rig
 from own_services import own_bouncer
 
 from bathysphere.engine.database.pool import Database
@@ -38,7 +38,6 @@ def bouncer() -> Iterator[int]:
 @pytest.fixture(params=["listening", "polling"])
 def bounced(request: pytest.FixtureRequest, engine_database: Database, bouncer: int) -> Database:
     """The engine's database through PgBouncer, with the documented settings."""
-    clean(engine_database)
     return replace(
         engine_database,
         url=engine_database.url.replace(f":{POSTGRES}/", f":{bouncer}/"),

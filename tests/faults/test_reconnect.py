@@ -28,6 +28,7 @@ from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.service import NewRun
 from bathysphere.server.app import create_app
 from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.listener import Listener
 from bathysphere.server.process.services import Services, open_services, open_worker
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
@@ -79,11 +80,10 @@ def writing(model: Writer) -> Any:
 async def serving(services: Services) -> AsyncIterator[str]:
     """Run an API and a worker in this process; yield the address."""
     app = create_app(services=services, identify=identify, heartbeat_seconds=0.5)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
+    server = Listener(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
     worker = await open_worker(services, metrics=Metrics(), limits=Limits(), options=QUICK)
     tasks = [asyncio.create_task(worker.run()), asyncio.create_task(server.serve())]
-    while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it
-        await asyncio.sleep(0.01)
+    await server.is_listening.wait()
     try:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:

@@ -306,10 +306,13 @@ def test_a_store_reaches_tools():
     assert store.get(("team",), "key").value == {"value": 1}
 
 
-def test_a_backend_is_an_instance_and_the_default_is_scratch():
-    with pytest.raises(CallerError, match="Invalid backend"):
-        create_deep_agent(ScriptedChatModel(script=[]), backend=lambda runtime: ScratchBackend())
-    _, state = ask(calls("write_file", file_path="/a.md", content="x"), backend=ScratchBackend())
+@pytest.mark.parametrize(
+    "backend",
+    [None, ScratchBackend(), lambda runtime: ScratchBackend()],
+    ids=["the default", "an instance", "a factory"],
+)
+def test_a_backend_is_an_instance_or_a_factory_and_the_default_is_scratch(backend):
+    _, state = ask(calls("write_file", file_path="/a.md", content="x"), backend=backend)
     assert list(state["files"]) == ["/a.md"]
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 TABLES = [ROOT / "docs" / name for name in ("features.md", "seed-000.md")]
 SEEDS = tomllib.loads((Path(__file__).parent / "seeds.toml").read_text(encoding="utf-8"))
 COLUMNS = ["feature", "seed", "here", "enforced by", "note"]
-SMALLEST = {"seed_000": 53, "seed_001": 117, "seed_002": 61, "seed_003": 28, "seed_004": 58}
+SMALLEST = {"seed_000": 53, "seed_001": 117, "seed_002": 85, "seed_003": 33, "seed_004": 58}
 """How many features each list has at least: a list may grow, it may not shrink."""
 
 

@@ -8,10 +8,12 @@ everything found is added to the campaign's leaks.
 import asyncio
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from open_stream import OpenStream
+from remembered import remember_and_forget
 
 from bathysphere.core.identity import Owner
 from bathysphere.core.writers import thread_namespace
@@ -90,6 +92,7 @@ class TimeSteps:
             "hand the board over": self.hand_the_board_over,
             "use a revoked key": self.use_a_revoked_key,
             "history of the next owner": self.history_of_the_next_owner,
+            "remember and forget": partial(remember_and_forget, self),
         }
 
     async def any(self) -> None:

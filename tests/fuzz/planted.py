@@ -25,9 +25,12 @@ from bathysphere.engine.events import redis_log as events_redis
 from bathysphere.engine.records import Run, Thread
 from bathysphere.engine.runs.service import Runs
 from bathysphere.engine.threads import Threads
+from bathysphere.middleware.memories import middleware as memories
+from bathysphere.middleware.memories.storage import NOTES_ROOT, Notebook
 from bathysphere.server.langgraph_api import store_items as items
 from bathysphere.server.langgraph_api.thread_states import States
 from bathysphere.server.mcp import endpoint as mcp_endpoint
+from bathysphere.server.routes import memories as memory_routes
 from bathysphere.server.sse import StreamRules
 from bathysphere.server.workspaces.service import Workspaces
 from bathysphere.tenancy.root import Root
@@ -147,6 +150,21 @@ def _unchecked_rules(self: StreamRules, *args: Any, **kwargs: Any) -> None:
     _INIT(self, *args, **{**kwargs, "check": lambda: _no_check(self)})
 
 
+def _one_notebook(self: Any, owner: Any, mode: Any) -> None:
+    _NOTEBOOK(self, Owner(tenant="all", user="all"), mode)
+
+
+def _never_deletes(self: Any, change: Any, by: Any) -> Any:
+    return [] if change.text is None else _WRITE(self, change, by)
+
+
+def _one_root_of_notes(self: Any, namespace: tuple[str, ...]) -> tuple[str, ...]:
+    is_note = namespace[: len(NOTES_ROOT)] == NOTES_ROOT
+    return ("engine", "all", "all", *namespace) if is_note else _ROOTED(self, namespace)
+
+
+_ROOTED = owned_store.OwnedStore._rooted
+_NOTEBOOK, _WRITE = Notebook.__init__, Notebook.write
 _INIT = StreamRules.__init__
 _ONE_USER = mcp_endpoint.session_user(Owner(tenant="all", user="all"))
 _ROOT = ("owners", "all", "all")
@@ -199,6 +217,15 @@ FAULTS: dict[str, Callable[[], list[Any]]] = {
             "root",
             lambda self, owner, name: Root(tenant="acme", workspace=name or "main"),
         )
+    ],
+    "notes have one root for all": lambda: [
+        patch.object(Notebook, "__init__", _one_notebook),
+        patch.object(owned_store.OwnedStore, "_rooted", _one_root_of_notes),
+        patch.object(memory_routes, "TenantStore", lambda store, owner: store),
+    ],
+    "a deleted note stays": lambda: [patch.object(Notebook, "write", _never_deletes)],
+    "a deleted note stays in its conversation": lambda: [
+        patch.object(memories, "_redacted", lambda request: request)
     ],
     "a revoked key goes on": lambda: [patch.object(Keys, "is_valid", lambda self, key: True)],
 }

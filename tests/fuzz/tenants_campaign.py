@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "server"))
 
 from kept import HEARTBEAT, Keys, TimeSteps, directory
 from planted import FAULTS, planted
+from remembered import remembering
 from test_walls import ASKED, INITIALIZE, KEY, MCP, NAMED, OPEN, PAID, routes
 from workspace_town import Town, drop, open_town, own_database
 
@@ -54,6 +55,7 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
         "json": {"graph_id": "plain", "name": "{mark}", "metadata": {"of": "{mark}"}}
     },
     ("GET", "/models"): {},
+    ("GET", "/mcp-servers"): {},
     ("GET", "/payments"): {},
     ("POST", "/api/model/load"): {"json": {}},
     ("POST", "/api/pages"): {"json": {"url": "http://127.0.0.1/{mark}"}},
@@ -66,6 +68,8 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/store/items"): {
         "json": {"namespace": ["notes"], "key": "k", "value": {"text": "{mark}"}}
     },
+    ("PUT", "/memories"): {"json": {"is_on": True}},
+    ("PUT", "/memories/{note}"): {"json": {"text": "{mark}"}},
 }
 """What only makes something new of the caller's own, with a request for each."""
 CASES = {**NAMED, **ASKED, **OPENLY}
@@ -228,7 +232,7 @@ class Campaign:
         self, case: dict[str, Any], path: str, caller: str | None, whose: str
     ) -> dict[str, Any]:
         theirs, mark = self.people[whose].ids, self.people[caller].mark if caller else "MARK-nobody"
-        values = {"mark": mark, "namespace": "node", "snapshot_id": "0" * 24}
+        values = {"mark": mark, "namespace": "node", "snapshot_id": "0" * 24, "note": "k"}
         names = ("thread_id", "run_id", "cron_id", "checkpoint_id", "workspace", "change_id")
         for name in (*names, "assistant", "mcp_session"):
             known = theirs.get(name)
@@ -424,7 +428,13 @@ class Campaign:
 
 def open_own_town(database: Any) -> AbstractAsyncContextManager[Town]:
     """Open a server with accounts in which agents run without payment."""
-    return open_town(database, BUCKET, {"plain": plain}, is_charged=False, payments=PAID)
+    return open_town(
+        database,
+        BUCKET,
+        {"plain": plain, "remembering": remembering},
+        is_charged=False,
+        payments=PAID,
+    )
 
 
 async def campaign(database: Any, *, steps: int, seed: int) -> Campaign:
@@ -432,7 +442,7 @@ async def campaign(database: Any, *, steps: int, seed: int) -> Campaign:
     async with open_own_town(database) as town:
         found = await furnished(town, seed)
         await found.time.all()
-        await found.everywhere(steps)
+        await found.everywhere(found.steps + 12 * len(CASES))
         while found.steps < steps:
             await found.anything()
         await found.check_what_is_kept()

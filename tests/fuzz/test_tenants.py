@@ -13,7 +13,7 @@ from planted import FAULTS
 from workspace_town import drop, own_database
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(300)]
-STEPS = 12 * len(tenants_campaign.CASES) + 80
+STEPS = 12 * len(tenants_campaign.CASES) + 160
 """Enough for every route by everyone, and some at random."""
 
 
@@ -54,5 +54,7 @@ SHORTLY = [
     "an assistant is found by its id alone",
     "an MCP session answers everybody",
     "a schedule is found by its id alone",
+    "notes have one root for all",
+    "a deleted note stays in its conversation",
     "a revoked key goes on",
 ]

@@ -1,12 +1,13 @@
 """`create_deep_agent` as deepagents and the older deep agents spell it, on this harness."""
 
 import inspect
+from dataclasses import dataclass
 from typing import Annotated, NotRequired
 
 import deepagents
+import deepagents.backends
 import pytest
 from deepagents import FilesystemPermission
-from deepagents.backends import FilesystemBackend
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import TodoListMiddleware
 from langchain.agents.middleware.types import AgentMiddleware
@@ -17,9 +18,17 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 import bathysphere
+import bathysphere.backends
 from bathysphere import create_deep_agent
+from bathysphere.backends import (
+    CompositeBackend,
+    FilesystemBackend,
+    ScratchBackend,
+    StateBackend,
+)
 from bathysphere.core.errors import CallerError, ConfigError
 from bathysphere.middleware.planning import GUIDANCE
+from bathysphere.models.resolve import name_of
 from bathysphere.testing import ScriptedChatModel, calls, fails, refuses, says, together
 
 THREAD = {"configurable": {"thread_id": "1"}}
@@ -130,6 +139,39 @@ def test_a_name_that_cannot_be_used_is_one_sentence(monkeypatch):
         create_deep_agent("anthropic:claude-sonnet-4-6")
 
 
+@pytest.mark.parametrize(
+    ("name", "resolved"),
+    [
+        ("claude-sonnet-4-6", "anthropic:claude-sonnet-4-6"),
+        ("gpt-5", "openai:gpt-5"),
+        ("gemini-3.5-flash", "google_genai:gemini-3.5-flash"),
+        ("openai:gpt-5", "openai:gpt-5"),
+    ],
+)
+@pytest.mark.parametrize("place", ["main", "subagent", "model_settings"])
+def test_a_name_without_a_provider_gets_the_one_it_belongs_to(monkeypatch, name, resolved, place):
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(variable, "none")
+    specs = []
+    monkeypatch.setattr("bathysphere.compat.build", lambda spec, **_: specs.append(spec))
+    if place == "main":
+        create_deep_agent(name)
+        model = specs[0].model
+    else:
+        named = {"model": name} if place == "subagent" else {"model_settings": {"model": name}}
+        sub = {"name": "diver", "description": "Dives.", **named}
+        create_deep_agent(ScriptedChatModel(), subagents=[sub])
+        model = specs[0].subagents[1].model
+    assert name_of(model) == resolved
+
+
+@pytest.mark.parametrize("name", ["qwen3", ""])
+def test_a_name_whose_provider_is_not_known_says_what_to_write(name):
+    with pytest.raises(ConfigError, match="Unknown provider of model") as caught:
+        create_deep_agent(name)
+    assert caught.value.hint == "name the provider, for example ollama:qwen3"
+
+
 def test_something_that_is_no_model_is_an_error():
     with pytest.raises(CallerError, match="got int"):
         create_deep_agent(3)
@@ -174,6 +216,42 @@ async def test_subagents_have_their_own_prompt_tools_model_and_layers():
     assert diver.requests[0][0].text.startswith("You dive.")
     assert seen == [diver, diver]
     diver.assert_done()
+
+
+async def test_a_subagent_names_tools_of_the_main_agent():
+    def sound(place: str) -> str:
+        """Listen."""
+        return place
+
+    model = ScriptedChatModel(script=[send("diver"), says("Done.")])
+    diver = ScriptedChatModel(script=[calls("depth", place="Baltic"), says("459.")])
+    sub = {"name": "diver", "description": "Dives.", "model": diver, "tools": ["depth"]}
+    await create_deep_agent(model, [depth, sound], subagents=[sub]).ainvoke(GO)
+    assert "depth" in diver.tools_seen[0]
+    assert "sound" not in diver.tools_seen[0]
+    assert diver.requests[1][-1].text == "Baltic: 459 m"
+
+
+async def test_names_and_tools_of_its_own_can_be_mixed():
+    def sound(place: str) -> str:
+        """Listen."""
+        return place
+
+    model = ScriptedChatModel(script=[send("diver"), says("Done.")])
+    diver = ScriptedChatModel(script=[says("459.")])
+    sub = {"name": "diver", "description": "Dives.", "model": diver, "tools": [sound, "depth"]}
+    await create_deep_agent(model, [depth], subagents=[sub]).ainvoke(GO)
+    assert {"depth", "sound"} <= set(diver.tools_seen[0])
+
+
+@pytest.mark.parametrize(("tools", "available"), [([depth], "depth"), (None, "none")])
+def test_a_tool_that_the_main_agent_does_not_have_is_an_error(tools, available):
+    sub = {"name": "diver", "description": "Dives.", "tools": ["dpeth", "read_file"]}
+    with pytest.raises(
+        CallerError, match="Unknown tools of subagent 'diver': dpeth, read"
+    ) as caught:
+        create_deep_agent(ScriptedChatModel(), tools, subagents=[sub])
+    assert caught.value.hint.startswith(f"available: {available};")
 
 
 async def test_a_compiled_subagent_is_used_as_it_is():
@@ -315,10 +393,109 @@ async def test_a_backend_holds_the_files(tmp_path):
     assert (tmp_path / "a.md").read_text() == "x"
 
 
-def test_a_backend_factory_is_a_clear_error():
-    with pytest.raises(CallerError, match="Invalid backend") as caught:
-        create_deep_agent(ScriptedChatModel(), backend=lambda runtime: None)
-    assert "removed backend factories" in caught.value.hint
+WRITE = calls("write_file", file_path="/a.md", content="x")
+
+
+async def test_a_backend_factory_chooses_the_storage_of_each_run(tmp_path):
+    @dataclass
+    class Who:
+        name: str
+
+    def files_of(runtime):
+        return FilesystemBackend(root_dir=tmp_path / runtime.context.name, virtual_mode=True)
+
+    model = ScriptedChatModel(script=[WRITE, says("Done."), WRITE, says("Done.")])
+    agent = create_deep_agent(model, backend=files_of, context_schema=Who)
+    await agent.ainvoke(GO, context=Who("ann"))
+    agent.invoke(GO, context=Who("bob"))
+    assert (tmp_path / "ann/a.md").read_text() == "x"
+    assert (tmp_path / "bob/a.md").read_text() == "x"
+
+
+FILE_CALLS = [
+    WRITE,
+    calls("read_file", file_path="/a.md"),
+    calls("edit_file", file_path="/a.md", old_string="x", new_string="deep"),
+    calls("ls", path="/"),
+    calls("glob", pattern="*.md"),
+    calls("grep", pattern="deep"),
+    calls("delete", file_path="/a.md"),
+]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+async def test_every_file_tool_works_over_a_factory(way):
+    backends = []
+
+    def files_of(runtime):
+        backends.append(CompositeBackend(default=StateBackend(), routes={}))
+        return backends[-1]
+
+    model = ScriptedChatModel(script=[*FILE_CALLS, says("Done.")])
+    run = getattr(create_deep_agent(model, backend=files_of), way)
+    final = run(GO) if way == "invoke" else await run(GO)
+    results = [message for message in final["messages"] if message.type == "tool"]
+    assert [message.status for message in results] == ["success"] * len(FILE_CALLS)
+    assert "/a.md" in results[5].text
+    assert len(backends) >= len(FILE_CALLS)
+
+
+async def test_files_of_parallel_subagents_meet_over_a_factory():
+    def answer(messages):
+        last = messages[-1]
+        if last.type == "human" and last.text == "Go":
+            return together(send("general-purpose", "/one.md"), send("general-purpose", "/two.md"))
+        if last.type == "human":
+            return calls("write_file", file_path=last.text, content="x")
+        return says("Done.")
+
+    agent = create_deep_agent(
+        ScriptedChatModel(answer=answer), backend=lambda runtime: ScratchBackend()
+    )
+    final = await agent.ainvoke(GO)
+    assert sorted(final["files"]) == ["/one.md", "/two.md"]
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (lambda runtime: None, "The backend factory returned NoneType"),
+        (lambda runtime: StateBackend(runtime), "without a runtime, as in StateBackend()"),
+    ],
+    ids=["returns nothing", "passes the runtime on"],
+)
+async def test_a_factory_that_makes_no_backend_says_so(factory, message):
+    model = ScriptedChatModel(script=[WRITE, says("It failed.")])
+    final = await create_deep_agent(model, backend=factory).ainvoke(GO)
+    assert message in final["messages"][-2].text
+
+
+@pytest.mark.parametrize("backend", [StateBackend, 3], ids=["a class", "a number"])
+def test_something_that_is_no_backend_is_a_clear_error(backend):
+    with pytest.raises(CallerError, match=r"Invalid backend: (StateBackend|int)") as caught:
+        create_deep_agent(ScriptedChatModel(), backend=backend)
+    assert "pass an instance" in caught.value.hint
+
+
+@pytest.mark.parametrize("place", ["main", "subagent"])
+def test_rules_for_paths_are_not_taken_with_a_factory_which_may_hide_links(place):
+    sub = {"name": "diver", "description": "Dives."}
+    own = (
+        {"permissions": RULES} if place == "main" else {"subagents": [sub | {"permissions": RULES}]}
+    )
+    with pytest.raises(CallerError, match="cannot be combined with a backend factory"):
+        create_deep_agent(ScriptedChatModel(), backend=lambda runtime: StateBackend(), **own)
+
+
+def test_deepagents_backends_and_state_have_their_names_here():
+    for name in bathysphere.backends.__all__:
+        theirs = getattr(deepagents.backends, name, None)
+        assert getattr(bathysphere.backends, name) is (theirs or ScratchBackend)
+        assert name in dir(bathysphere.backends)
+    assert bathysphere.DeepAgentState is deepagents.DeepAgentState
+    assert bathysphere.FilesystemPermission is FilesystemPermission
+    with pytest.raises(AttributeError, match="nothing_here"):
+        _ = bathysphere.backends.nothing_here
 
 
 async def test_langchains_own_todo_list_may_be_given_and_is_not_there_twice():

@@ -15,6 +15,10 @@ import yaml
 from yamllint import linter
 from yamllint.config import YamlLintConfig
 
+from bathysphere.agents.research.settings import PREFIX as RESEARCH
+from bathysphere.agents.research.settings import ResearchSettings
+from bathysphere.models.settings import PREFIX as MODEL
+from bathysphere.models.settings import ModelSettings
 from bathysphere.server.process.settings import DRAIN_MARGIN, PREFIX, ServerSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -111,6 +115,8 @@ def container(pod: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("where", ["Containerfile", "compose", "kubernetes"])
 def test_every_variable_is_a_setting(where):
     fields = {f"{PREFIX}{name}".upper() for name in ServerSettings.model_fields}
+    fields |= {f"{RESEARCH}{name}".upper() for name in ResearchSettings.model_fields}
+    fields |= {f"{MODEL}{name}".upper() for name in ModelSettings.model_fields}
     assert variables()[where], "there are some"
     assert variables()[where] <= fields
 
@@ -229,6 +235,68 @@ def test_build_tools_are_pinned_exactly_and_alike():
     assert re.fullmatch(r"==\d+\.\d+\.\d+", pins.pop())
 
 
+def locked(path: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", path.read_text(encoding="utf-8"), re.M))
+
+
+def test_the_image_has_every_extra_that_a_shipped_agent_needs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {*project["optional-dependencies"]} - {"all", "local", "testing"}
+    [named] = re.findall(r"^IMAGE_EXTRAS := (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert set(named.split()) == extras
+    wanted = [
+        *project["dependencies"],
+        *(r for e in extras for r in project["optional-dependencies"][e]),
+    ]
+    there = locked(DEPLOY / "requirements.lock")
+    for requirement in wanted:
+        [name] = re.findall(r"^[a-z0-9-]+", requirement)
+        assert name in there, f"{name}: make lock"
+
+
+def test_the_image_is_locked_by_hash_to_what_is_tested():
+    tested = locked(ROOT / "requirements.lock")
+    shipped = locked(DEPLOY / "requirements.lock")
+    assert {name: tested.get(name) for name in shipped} == shipped
+    assert locked(DEPLOY / "build.lock").keys() >= {"build", "cyclonedx-bom", "hatchling"}
+    text = CONTAINERFILE.read_text()
+    installed = re.findall(r"uv pip install (.*)", text)
+    assert len(installed) == 3
+    for line in installed:
+        assert "--require-hashes" in line or "--no-deps" in line, line
+
+
+def test_the_image_has_the_browser_app_and_a_list_of_its_parts():
+    text = CONTAINERFILE.read_text()
+    static = "src/bathysphere/server/static"
+    assert "npm ci" in text
+    assert "npm run --silent build" in text
+    assert f"COPY --from=web /build/{static} ./{static}" in text
+    assert "sbom/web.cdx.json" in text
+    assert "sbom/python.cdx.json" in text
+
+
+def test_the_build_context_has_what_is_copied_and_nothing_built_elsewhere():
+    kept = (ROOT / ".dockerignore").read_text().splitlines()
+    assert kept[1] == "*"
+    allowed = {line[1:] for line in kept if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", CONTAINERFILE.read_text(), re.M)
+    sources = {source.removesuffix("/") for line in copied for source in line.split()}
+    assert {s for s in sources if not {s, s.split("/")[0]} & allowed} == set()
+    for built in ("src/bathysphere/server/static", "web/node_modules", "web/weights"):
+        assert built in kept
+
+
+def test_the_example_of_settings_is_about_what_compose_passes_on():
+    example = (DEPLOY / ".env.example").read_text()
+    named = set(re.findall(r"^([A-Z_]+)=", example, re.M))
+    passed = {name for name, value in COMPOSED["x-bathysphere"]["environment"].items() if not value}
+    assert named == passed | {"POSTGRES_PASSWORD"}
+    assert "POSTGRES_PASSWORD=bathysphere" in example, "it works as it is"
+    assert "deploy/.env" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+@pytest.mark.node
 def test_the_build_writes_the_licences_of_everything_it_may_ship(tmp_path):
     package = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))
     assert "vite build && node scripts/licenses.mjs" in package["scripts"]["build"]

@@ -1,5 +1,5 @@
 // Three requests are open at once, from two subagents; they are answered out of order.
-import { accessible, ask, assert, eventually, open, rest, says, story } from './kit.mjs';
+import { accessible, ask, assert, eventually, open, rest, says, showPanel, story } from './kit.mjs';
 
 await story(async ({ page }) => {
   await open(page);
@@ -28,7 +28,7 @@ await story(async ({ page }) => {
   await dock.getByRole('button', { name: 'Approve' }).click();
   await says(page, 'The helpers are back');
   await rest(page);
-  await page.getByRole('tab', { name: 'Files' }).click();
+  await showPanel(page, 'Work');
   await page.getByRole('button', { name: '/b.md' }).click();
   await page.getByText('a blue whale').waitFor();
   await accessible(page, 'files');

@@ -1,5 +1,6 @@
 // What stories about documents share: the panel, a backup with documents in it, pictures for the eye.
 import { createHash } from 'node:crypto';
+import { assert, eventually, showPanel } from './kit.mjs';
 
 const AT = Date.UTC(2026, 10, 1);
 const versionOf = (text) => createHash('sha256').update(text).digest('hex').slice(0, 16);
@@ -24,14 +25,19 @@ export const patient = (context) => context.setDefaultTimeout(45_000);
 export const panel = (page) => page.getByRole('tabpanel');
 
 export async function openDocuments(page) {
-  await page.getByRole('tab', { name: 'Documents' }).click();
+  await showPanel(page, 'Documents');
   await panel(page).getByText('Drop files here').waitFor();
 }
 
 export async function importBackup(page, file) {
   const summary = panel(page).locator('summary', { hasText: 'Backup' });
-  if (!(await page.getByLabel('Import a backup').isVisible())) await summary.click();
-  await page.getByLabel('Import a backup').setInputFiles(file);
+  const input = page.getByLabel('Import a backup');
+  // The list above is drawn late and moves the line that is clicked.
+  await eventually(async () => {
+    if (!(await input.isVisible())) await summary.click();
+    assert.ok(await input.isVisible());
+  });
+  await input.setInputFiles(file);
   await panel(page).getByText('Imported:').waitFor();
 }
 

@@ -1,5 +1,5 @@
 // A change is edited before it is approved; the next one, a new file, is rejected with a reason.
-import { accessible, ask, assert, rest, says, signIn, story, told, url } from './kit.mjs';
+import { accessible, ask, assert, rest, says, showPanel, signIn, story, told, url } from './kit.mjs';
 
 const { keys, path, fresh } = told;
 
@@ -23,10 +23,12 @@ await story(
     await dock.getByRole('button', { name: 'Reject' }).click();
     await says(page, 'The specialist is back.');
     await rest(page);
-    await page.getByRole('tab', { name: 'Team files' }).click();
-    await page.getByRole('button', { name: path.slice(1) }).click();
+    await showPanel(page, 'Team files');
+    await page.locator('.decision', { hasText: `You approved a change to ${path.slice(1)} with your edits` }).waitFor();
+    await page.locator('.decision', { hasText: `You rejected a change to ${fresh.slice(1)}` }).waitFor();
+    await page.getByRole('tabpanel').getByRole('button', { name: path.slice(1) }).click();
     await page.getByRole('article', { name: path }).getByText('Dive with care.').waitFor();
-    assert.equal(await page.getByRole('button', { name: fresh.slice(1) }).count(), 0);
+    assert.equal(await page.getByRole('tabpanel').getByRole('button', { name: fresh.slice(1) }).count(), 0);
   },
   { allows: /401/ },
 );

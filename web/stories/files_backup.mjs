@@ -1,6 +1,6 @@
 // Everything is exported, deleted and imported: documents, versions and what left the device are back.
 import { buffer } from 'node:stream/consumers';
-import { accessible, ask, assert, eventually, open, rest, says, story } from './kit.mjs';
+import { accessible, ask, assert, eventually, open, rest, says, showRecord, story } from './kit.mjs';
 import { backupOf, importBackup, kept, openDocuments, panel, patient } from './documents.mjs';
 
 const text = 'The reef is old.\n';
@@ -52,6 +52,6 @@ await story(async ({ page, context }) => {
   for (const name of ['projects', 'documents', 'versions', 'disclosures', 'talks']) assert.deepEqual(after[name], before[name], name);
   await panel(page).getByRole('button', { name: 'reef.md' }).first().click();
   await panel(page).getByText('And it grows.').waitFor();
-  await page.getByRole('tab', { name: 'Shared' }).click();
+  await showRecord(page);
   await panel(page).locator('summary', { hasText: 'reef.md' }).first().waitFor();
 });

@@ -1,5 +1,5 @@
 // Documents, editor, search and what left the device: light and dark, desk and phone, without a violation.
-import { accessible, ask, assert, colours, DESKTOP, eventually, open, PHONE, rest, says, story } from './kit.mjs';
+import { accessible, ask, assert, colours, DESKTOP, eventually, open, PHONE, rest, says, showPanel, showRecord, story } from './kit.mjs';
 import { backupOf, importBackup, openDocuments, panel, patient } from './documents.mjs';
 import { shoot } from './views.mjs';
 
@@ -28,7 +28,7 @@ await story(async ({ page, context }) => {
   await rest(page);
   const show = async (width, tab) => {
     if (width === 'phone') await page.getByRole('button', { name: 'More' }).click();
-    await page.getByRole('tab', { name: tab }).click();
+    await showPanel(page, tab);
   };
   for (const theme of ['light', 'dark']) {
     await colours(page, theme);
@@ -53,9 +53,10 @@ await story(async ({ page, context }) => {
       await panel(page).getByRole('button', { name: 'Versions' }).click();
       await look('versions');
       await panel(page).getByRole('button', { name: 'Close On money.md' }).click();
-      await show(width, 'Shared');
+      await showRecord(page);
       await panel(page).locator('summary').first().click();
       await look('disclosed');
+      await panel(page).getByRole('button', { name: 'All documents' }).click();
     }
   }
 });

@@ -28,7 +28,7 @@ await story(
     await accessible(page, 'a page, asked about');
     await panel(page).getByRole('button', { name: 'Fetch page' }).click();
     await panel(page).getByText('nobody has counted them').waitFor();
-    await panel(page).getByText('Source, read only').waitFor();
+    await panel(page).getByText('Imported, read only').waitFor();
     assert.deepEqual(fetched, [{ url: 'http://127.0.0.1/secret' }, { url: 'http://site.example/reef' }]);
     const [source] = (await kept(page)).documents;
     assert.deepEqual([source.kind, source.title, source.origin], ['source', 'The reef', 'http://site.example/reef']);

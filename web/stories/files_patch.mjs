@@ -1,5 +1,5 @@
 // The agent proposes a change in two parts; the person takes one, and the agent reads what was refused and why.
-import { accessible, ask, assert, open, rest, says, story } from './kit.mjs';
+import { accessible, ask, assert, open, rest, says, showRecord, story } from './kit.mjs';
 import { backupOf, importBackup, kept, openDocuments, panel, patient } from './documents.mjs';
 
 const text = 'The reef is old.\n\nIt holds.\n\nFish are many.\n';
@@ -26,16 +26,26 @@ await story(async ({ page, context }) => {
   const { documents, versions } = await kept(page);
   assert.equal(versions.find(({ number }) => number === 2).text, 'The reef is ancient.\n\nIt holds.\n\nFish are many.\n');
   assert.equal(documents[0].number, 2);
+  // The conversation keeps what was decided, over a reload too.
+  const decision = page.locator('.decision', { hasText: 'You accepted part of a change to reef.md' });
+  await decision.getByText('(+1 −1)').waitFor();
+  await page.reload();
+  await decision.getByRole('button', { name: 'Undo the change to reef.md' }).waitFor();
+  await accessible(page, 'a decision');
+  await decision.getByRole('button', { name: 'Show reef.md' }).click();
   // The change is a version of the document, with who made it and why; the one before is there too.
-  await panel(page).getByRole('button', { name: 'reef.md' }).first().click();
   await panel(page).getByText('The reef is ancient.').waitFor();
   await accessible(page, 'editor');
   await panel(page).getByRole('button', { name: 'Versions' }).click();
   await panel(page).getByText('Agent: Livelier words.').click();
   await panel(page).getByText('The reef is old.').waitFor();
   await accessible(page, 'versions');
-  await page.getByRole('tab', { name: 'Shared' }).click();
+  await showRecord(page);
   await panel(page).locator('summary', { hasText: 'reef.md' }).first().waitFor();
   await panel(page).locator('summary').first().click();
   await accessible(page, 'disclosures');
+  await decision.getByRole('button', { name: 'Undo the change to reef.md' }).click();
+  await decision.getByText('Undone').waitFor();
+  const undone = await kept(page);
+  assert.equal(undone.versions.find(({ number }) => number === undone.documents[0].number).text, text);
 });

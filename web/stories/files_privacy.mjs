@@ -1,8 +1,8 @@
 // A whole session through a proxy: nothing leaves the origin, and of the documents nothing leaves but answers
 // to the agent's calls, every one of which is in the view of what left.
-import { ask, assert, eventually, open, rest, says, story, url } from './kit.mjs';
+import { ask, assert, eventually, open, rest, says, showRecord, story, url } from './kit.mjs';
 import { backupOf, dropFile, importBackup, kept, openDocuments, panel, patient } from './documents.mjs';
-import { recordingProxy } from './proxy.mjs';
+import { passagesIn, recordingProxy } from './proxy.mjs';
 
 const origin = new URL(url).origin;
 const { server, sent, close } = await recordingProxy(origin);
@@ -50,7 +50,7 @@ try {
       await panel(page).getByText('Saved').waitFor();
 
       const { disclosures } = await kept(page);
-      await page.getByRole('tab', { name: 'Shared' }).click();
+      await showRecord(page);
       await panel(page).getByText(`${disclosures.length} passages`).waitFor();
       const shown = await panel(page).locator('li pre').allTextContents();
       check(disclosures, shown);
@@ -70,26 +70,11 @@ function check(disclosures, shown) {
   for (const name of ['READ', 'GREP', 'SEARCH', 'EDIT']) {
     assert.ok(all.some((words) => words.includes(given(name))), `${name} was given`);
   }
-  const answers = sent.filter(({ body }) => /doc-reef|doc-light|MARKER/.test(body));
-  const passages = answers.flatMap(({ method, url: address, body }) => {
-    assert.match(`${method} ${new URL(address).pathname}`, /^POST \/threads\/[^/]+\/commands$/);
-    const { method: name, params } = JSON.parse(body);
-    assert.equal(name, 'input.respond');
-    return textsOf(params);
-  });
+  const passages = passagesIn(sent.filter(({ body }) => /doc-reef|doc-light|MARKER/.test(body)));
   assert.ok(passages.length >= 6, `passages left: ${passages.length}`);
   for (const passage of passages) {
     assert.ok(disclosures.some(({ text }) => text === passage), `not written down: ${passage}`);
     assert.ok(shown.includes(passage), `not shown: ${passage}`);
   }
   return passages.length;
-}
-
-/** Every passage in an answer: what stands under `text` beside a document's id, and titles. */
-function textsOf(value) {
-  if (Array.isArray(value)) return value.flatMap(textsOf);
-  if (value === null || typeof value !== 'object') return [];
-  if (typeof value.text === 'string' && 'file_id' in value) return [value.text];
-  if (Array.isArray(value.files)) return [value.files.map(({ title }) => title).join('\n')];
-  return Object.values(value).flatMap(textsOf);
 }

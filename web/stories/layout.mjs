@@ -1,5 +1,5 @@
 // Small things of the layout that were wrong once: alignment, widths, tabs, titles, and links that carry data.
-import { accessible, ask, assert, COLD, DESKTOP, open, PHONE, rest, says, story, url } from './kit.mjs';
+import { accessible, ask, assert, COLD, DESKTOP, open, PHONE, rest, says, showPanel, story, url } from './kit.mjs';
 
 const box = async (locator) => (await locator.boundingBox()) ?? assert.fail('it is not visible');
 
@@ -28,6 +28,20 @@ async function documentsKeepTheirWidth(page) {
   await accessible(page, 'documents, with the backup open');
 }
 
+/** All pages stand in one frame: one title, over a column at one place. */
+async function pagesShareAFrame(page) {
+  const columns = new Set();
+  for (const [path, name] of [['documents', 'My documents'], ['memory', 'Memory'], ['tools', 'Tools']]) {
+    await page.goto(`${url}/${path}`);
+    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+    assert.equal(await page.locator('h1').count(), 1, path);
+    assert.equal(await page.title(), `${name} · Bathysphere`);
+    const { x, width } = await box(page.locator('main .column').first());
+    columns.add(`${x} ${width}`);
+  }
+  assert.equal(columns.size, 1, [...columns].join(', '));
+}
+
 /** On a phone the page has a title, and no tab of the conversation is lit. */
 async function phoneShowsThePage(page) {
   await page.setViewportSize(PHONE);
@@ -40,14 +54,15 @@ async function phoneShowsThePage(page) {
   await page.setViewportSize(DESKTOP);
 }
 
-/** Every tab of the panel is inside of it. */
+/** The panel has at most three tabs, all with their names, and each is inside of it. */
 async function tabsFit(page) {
-  await page.getByRole('tab').first().waitFor();
+  await showPanel(page, 'Documents');
   const around = await box(page.getByRole('tablist'));
   const tabs = await page.getByRole('tab').all();
-  assert.ok(tabs.length >= 5, `${tabs.length}`);
+  assert.deepEqual(await page.getByRole('tab').allInnerTexts(), ['Work', 'Documents', 'Map']);
   for (const tab of tabs) {
     const { x, width } = await box(tab);
+    assert.ok(width > 60, 'its name is seen');
     assert.ok(x >= around.x && x + width <= around.x + around.width + 1, await tab.innerText());
   }
 }
@@ -81,6 +96,7 @@ await story(async ({ page, context }) => {
   await tabsFit(page);
   await linkIsAskedAbout(page, context);
   await renameReplaces(page);
+  await pagesShareAFrame(page);
   await documentsKeepTheirWidth(page);
   await phoneShowsThePage(page);
 });

@@ -1,5 +1,5 @@
 // 200 kB with fifty tool calls: no frame takes longer than 100 ms of work, and the page can be scrolled.
-import { ask, assert, eventually, open, rest, says, story } from './kit.mjs';
+import { ask, assert, eventually, open, rest, says, showCalls, story } from './kit.mjs';
 
 await story(async ({ page, browser }) => {
   await open(page);
@@ -18,8 +18,9 @@ await story(async ({ page, browser }) => {
   await eventually(async () => assert.equal(await page.getByRole('heading', { name: 'Part 279' }).count(), 1), 60);
   await rest(page);
   const length = await page.locator('.answer').last().evaluate((answer) => answer.textContent.length);
-  assert.equal(await page.locator('.answer .call').count(), 50);
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  await showCalls(page);
+  await eventually(async () => assert.equal(await page.locator('.answer .call').count(), 50));
   return { ...longestOf(traceEvents), characters: length };
 });
 

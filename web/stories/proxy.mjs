@@ -1,4 +1,5 @@
 // A proxy that lets everything through to one origin, and remembers what was sent.
+import assert from 'node:assert/strict';
 import { createServer, request } from 'node:http';
 
 export async function recordingProxy(origin) {
@@ -26,4 +27,23 @@ export async function recordingProxy(origin) {
   await new Promise((done) => proxy.listen(0, '127.0.0.1', done));
   const close = () => (proxy.closeAllConnections(), proxy.close());
   return { sent, close, server: `http://127.0.0.1:${proxy.address().port}` };
+}
+
+/** The passages of documents in requests, which must all be answers to calls of an agent. */
+export function passagesIn(requests) {
+  return requests.flatMap(({ method, url: address, body }) => {
+    assert.match(`${method} ${new URL(address).pathname}`, /^POST \/threads\/[^/]+\/commands$/);
+    const { method: name, params } = JSON.parse(body);
+    assert.equal(name, 'input.respond');
+    return textsOf(params);
+  });
+}
+
+/** Every passage in an answer: what stands under `text` beside a document's id, and titles. */
+function textsOf(value) {
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  if (value === null || typeof value !== 'object') return [];
+  if (typeof value.text === 'string' && 'file_id' in value) return [value.text];
+  if (Array.isArray(value.files)) return [value.files.map(({ title }) => title).join('\n')];
+  return Object.values(value).flatMap(textsOf);
 }

@@ -1,4 +1,4 @@
-// The composer answers the one open question; beside several it sets them aside only when that is meant.
+// While the agent asks, the one box is for the answer; a message that sets requests aside has to be meant.
 import { accessible, ask, assert, chooseAgent, DESKTOP, open, PHONE, rest, says, story, told } from './kit.mjs';
 
 const picture = async (page, name) => {
@@ -16,11 +16,11 @@ await story(
     const dock = page.getByRole('region', { name: 'Agent requests' });
     await ask(page, 'Tell me about the city');
     await dock.getByText('Which city do you mean?').waitFor();
-    // The cursor is in the card; the composer is the same answer.
+    // The request is the one box to write in, and the cursor is there.
     await page.waitForFunction(() => document.activeElement?.closest('.request'));
-    assert.equal(await composer.getAttribute('placeholder'), 'Write your answer');
+    assert.equal(await composer.count(), 0);
     await picture(page, 'question');
-    await composer.fill('Ghent, in Belgium');
+    await page.keyboard.type('Ghent, in Belgium');
     await page.keyboard.press('Enter');
     await says(page, 'Ghent has three towers.');
     await rest(page);
@@ -36,20 +36,20 @@ await story(
     // Two approvals: a message beside them has to be meant.
     await ask(page, 'Write two files');
     await dock.getByText('2 requests need your input').waitFor();
-    assert.equal(await composer.getAttribute('placeholder'), 'Answer above, or send a message to set these aside');
-    await composer.fill('Forget it');
-    await composer.press('Enter');
-    const confirm = page.getByRole('alertdialog');
-    await confirm.getByText('Sending this message sets aside 2 open requests.').waitFor();
+    await dock.getByText('1 of 2').waitFor();
+    await picture(page, 'two-requests');
+    await page.getByRole('button', { name: 'Write something else' }).click();
+    await page.getByText('Sending this message sets aside 2 open requests.').waitFor();
     await accessible(page, 'setting requests aside');
     await picture(page, 'aside');
-    await confirm.getByRole('button', { name: 'Cancel' }).click();
-    assert.equal(await composer.inputValue(), 'Forget it');
-    await dock.getByText('2 requests need your input').waitFor();
-    await composer.press('Enter');
-    await confirm.getByRole('button', { name: 'Set aside and send' }).click();
+    await page.getByRole('button', { name: 'Back to the requests' }).click();
+    assert.equal(await composer.count(), 0);
+    await page.getByRole('button', { name: 'Write something else' }).click();
+    await page.keyboard.type('Forget it');
+    await page.keyboard.press('Enter');
     await says(page, 'As you like.');
     await rest(page);
+    await foldsCalls(page);
     const rows = page.locator('.call', { hasText: 'Edit file' });
     assert.equal(await rows.getByText('set aside').count(), 2);
     assert.equal(await page.locator('main').getByText('failed', { exact: true }).count(), 0);
@@ -57,7 +57,7 @@ await story(
     await page.reload();
     await says(page, 'As you like.');
     assert.equal(await page.locator('.call', { hasText: 'Edit file' }).getByText('set aside').count(), 2);
-    // A file that is dropped anywhere on the chat is a document; who cannot read it is told.
+    // A file that is dropped anywhere on the chat is a document, which these agents read.
     await drop(page, 'reef.md');
     assert.equal(await page.getByText('can’t read documents').count(), 0);
     await page.getByRole('tabpanel').getByRole('button', { name: 'reef.md' }).first().waitFor();
@@ -65,9 +65,25 @@ await story(
     await page.getByRole('button', { name: 'New conversation' }).first().click();
     await chooseAgent(page, 'Researcher');
     await drop(page, 'wreck.md');
-    await page.getByText('Researcher can’t read documents. Agents that can: Assistant, Tutor.').waitFor();
+    await page.getByRole('tabpanel').getByRole('button', { name: 'wreck.md' }).first().waitFor();
+    assert.equal(await page.getByText('can’t read documents').count(), 0);
   },
 );
+
+/** Calls of several messages are one line, until the person opens it; what was set aside stays in sight. */
+async function foldsCalls(page) {
+  const line = page.locator('.fold summary', { hasText: 'Wrote 2 files, read a.md' });
+  await line.waitFor();
+  assert.equal(await page.locator('.call').count(), 2);
+  await picture(page, 'folded');
+  await line.press('Enter');
+  await page.locator('.fold .call', { hasText: 'Read file' }).waitFor();
+  assert.equal(await page.locator('.fold .call[data-call]').count(), 3);
+  await accessible(page, 'calls behind a line');
+  await picture(page, 'unfolded');
+  await line.press('Enter');
+  await page.locator('.fold .call').first().waitFor({ state: 'detached' });
+}
 
 async function drop(page, title) {
   const data = await page.evaluateHandle((name) => {

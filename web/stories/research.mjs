@@ -1,7 +1,7 @@
 // From a question to a proof: a plan is refused, mended and approved, read, quoted, exported, checked.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { accessible, ask, assert, COLD, eventually, open, rest, story, url } from './kit.mjs';
+import { accessible, ask, assert, COLD, eventually, open, rest, showSteps, story, url } from './kit.mjs';
 import { everyForm, shoot } from './views.mjs';
 
 const folder = process.argv[2];
@@ -54,9 +54,18 @@ await story(async ({ page, context }) => {
 
   // The report: what stands, what does not, and where sources disagree.
   const report = page.locator('.report');
+  const answer = report.locator('.answer');
+  await answer.getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
   await report.getByText('Otis Barton designed it and paid for it.').waitFor();
   await rest(page);
-  await report.getByText('Not supported', { exact: true }).waitFor();
+  assert.equal(await answer.getByText('It was painted red.').count(), 0);
+  assert.equal(await report.getByText('It was painted red.').isVisible(), false, 'folded');
+  await answer.getByRole('button', { name: 'Show in source 1:' }).first().click();
+  await page.locator('mark.chosen').waitFor();
+  await answer.getByText('does not follow from its quotes: the day differs').waitFor();
+  assert.equal(await report.getByText('Judged by a model: follows from its quotes').count(), 1);
+  await report.getByText('Not supported (1)').click();
+  await report.getByText('It was painted red.').waitFor();
   await report.getByRole('heading', { name: 'Where sources disagree' }).waitFor();
   assert.equal(await report.locator('button', { hasText: '1,200 metres' }).count(), 1);
   await page.getByText('3 steps done').waitFor();
@@ -69,20 +78,20 @@ await story(async ({ page, context }) => {
   assert.equal(await mark.innerText(), 'Otis Barton, an engineer, designed the bathysphere and paid for it.');
   await eventually(async () => assert.ok(await inSight(mark), 'the words are in sight'));
   await everyForm(page, 'research-report', { panel: 'Sources' });
-  await page.getByRole('tab', { name: 'Trace' }).click();
+  await showSteps(page);
   await page.getByText('The person rejected the plan: Also say who made it.').waitFor();
   await accessible(page, 'trace');
 
   // Every format is a file; the proof is checked by a page that needs nobody.
-  for (const [label, ending] of Object.entries(FORMATS)) await save(page, label, `report.${ending}`);
-  await save(page, 'Proof (.zip)', 'report.zip');
+  for (const [label, ending] of Object.entries(FORMATS)) await save(page, label, ending);
+  await save(page, 'Proof (.zip)', 'zip');
   const [verifier] = await Promise.all([context.waitForEvent('page'), page.getByRole('link', { name: 'Verify a report' }).click()]);
   await verifier.waitForLoadState();
   assert.equal(verifier.url(), `${url}/verify`);
   await context.setOffline(true);
   await verifier.locator('#file').setInputFiles(join(folder, 'report.zip'));
   await verifier.getByText('All checks passed.').waitFor();
-  await verifier.getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
+  await verifier.getByText('The bathysphere went down to 923 metres in 1934.').first().waitFor();
   await accessible(verifier, 'a proof that holds');
   await shoot(verifier, 'verify-desktop-light');
   const tampered = tamper(readFileSync(join(folder, 'report.zip')));
@@ -95,13 +104,13 @@ await story(async ({ page, context }) => {
   return { failed };
 }, { patience: 40_000, allows: /ERR_INTERNET_DISCONNECTED/ });
 
-async function save(page, label, name) {
+async function save(page, label, ending) {
   const [file] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('region', { name: 'Export' }).getByRole('button', { name: label, exact: true }).click(),
   ]);
-  assert.equal(file.suggestedFilename(), name);
-  await file.saveAs(join(folder, name));
+  assert.equal(file.suggestedFilename(), `how-deep-did-the-bathysphere-go.${ending}`);
+  await file.saveAs(join(folder, `report.${ending}`));
 }
 
 /** One word of a source is another. */

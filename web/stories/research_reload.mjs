@@ -20,12 +20,12 @@ await story(async ({ page }) => {
   await dock.getByRole('textbox').fill('The depth is enough.');
   await dock.getByRole('button', { name: 'Reject' }).click();
   const report = page.locator('.report');
-  await report.getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
+  await report.locator('.answer').getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
   await rest(page);
   await page.getByText('2 steps done').click();
   await page.getByText('by you: The depth is enough.').waitFor();
   assert.equal(await report.count(), 1, 'one report');
   await page.reload();
-  await report.getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
+  await report.locator('.answer').getByText('The bathysphere went down to 923 metres in 1934.').waitFor();
   assert.equal(await page.getByText('Not supported').count(), 0);
 }, { patience: 40_000 });

@@ -1,5 +1,5 @@
 // Pictures of each view for the documents; look at them.
-import { ask, colours, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
+import { ask, COLD, colours, DESKTOP, open, PHONE, rest, says, showPanel, showSteps, story } from './kit.mjs';
 
 const folder = process.argv[2];
 const dock = (page) => page.getByRole('region', { name: 'Agent requests' });
@@ -24,7 +24,7 @@ await story(async ({ page }) => {
   const chat = async (form) => form === 'phone' && page.getByRole('button', { name: 'Chat' }).click();
   const panel = (name) => async (form) => {
     if (form === 'phone') await page.getByRole('button', { name: 'More' }).click();
-    await page.getByRole('tab', { name }).click();
+    await showPanel(page, name);
   };
   const end = async (form) => {
     await chat(form);
@@ -34,12 +34,14 @@ await story(async ({ page }) => {
   await open(page);
   await shoot('welcome', chat);
   await ask(page, 'Send out two helpers: one makes the case for nuclear power, one against. Then weigh them for me.');
-  await says(page, 'Which of the two');
+  await says(page, 'Which of the two', COLD);
   await rest(page);
   await shoot('answer', end);
-  await shoot('plan', panel('Plan'));
-  await shoot('trace', panel('Trace'));
-  await shoot('files', panel('Files'));
+  await shoot('plan', panel('Work'));
+  await shoot('trace', async (form) => {
+    await panel('Work')(form);
+    await showSteps(page);
+  });
   await ask(page, 'Let us go on.');
   await dock(page).getByText('2 requests need your input').waitFor();
   await shoot('requests', end);

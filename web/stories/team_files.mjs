@@ -1,12 +1,11 @@
 // A file of the team, from the question to the undo; and the other tenant, who sees none of it.
-import { accessible, ask, assert, eventually, rest, says, signIn, story, told, url } from './kit.mjs';
+import { accessible, ask, assert, eventually, rest, says, showPanel, signIn, story, told, url } from './kit.mjs';
 
 const { keys, path, place } = told;
 
 await story(
   async ({ page, browser }) => {
     const dock = page.getByRole('region', { name: 'Agent requests' });
-    const tab = page.getByRole('tab', { name: 'Team files' });
     const article = page.getByRole('article', { name: path });
 
     await page.goto(url);
@@ -42,20 +41,19 @@ await story(
     await rest(page);
     await page.getByTitle('This conversation uses the workspace board').first().waitFor();
 
-    // The file, as it is now.
-    await tab.click();
-    await page.getByRole('button', { name: `Folder ${place.slice(1)}` }).click();
-    await page.getByRole('button', { name: 'plan.md' }).click();
+    // The conversation keeps what was decided, and leads to the file as it is now.
+    const decision = page.locator('.decision', { hasText: `You approved a change to ${path.slice(1)}` });
+    assert.match(await decision.innerText(), /\(\+1 −1\)/);
+    await decision.getByRole('button', { name: `Show ${path}` }).click();
     await article.getByRole('heading', { name: 'Plan', exact: true }).waitFor();
     await article.getByText('Dive at first light.').waitFor();
     await accessible(page, 'team-file');
 
     // The record, and back.
-    await page.getByRole('button', { name: 'Changes' }).click();
+    await decision.getByRole('button', { name: 'Undo' }).click();
     const row = page.getByRole('list', { name: 'Change history' }).getByRole('listitem').filter({ hasText: path });
     await row.getByText('Edited').waitFor();
     assert.match(await row.innerText(), /requested by ada, approved by ada/);
-    await row.getByRole('button', { name: 'Undo' }).click();
     const sure = page.getByRole('region', { name: `Undo this change to ${path}?` });
     await sure.locator('.line.new').getByText('Dive slowly.').waitFor();
     await accessible(page, 'undo');
@@ -74,6 +72,7 @@ await story(
     // The same in a page of its own, and after a reload the conversation still says where it belongs.
     await page.reload();
     await page.getByTitle('This conversation uses the workspace board').first().waitFor();
+    await decision.waitFor();
     await page.getByRole('link', { name: 'Team files' }).click();
     await page.getByRole('heading', { name: 'Team files', level: 1 }).waitFor();
     await page.getByRole('main').getByRole('button', { name: `Folder ${place.slice(1)}` }).click();

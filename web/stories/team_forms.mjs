@@ -1,5 +1,5 @@
 // The views of a team's files in every form: light and dark, on a phone and on a desk.
-import { ask, everyForm, rest, says, signIn, story, told, url } from './kit.mjs';
+import { ask, everyForm, rest, says, showPanel, signIn, story, told, url } from './kit.mjs';
 
 const { keys, path } = told;
 
@@ -9,7 +9,7 @@ await story(
     const chat = () => page.getByRole('button', { name: 'Chat', exact: true }).click();
     const panels = async () => {
       await page.getByRole('button', { name: 'More' }).click();
-      await page.getByRole('tab', { name: 'Team files' }).click();
+      await showPanel(page, 'Team files');
     };
     await page.goto(url);
     await signIn(page, keys.bob);
@@ -21,8 +21,8 @@ await story(
     await dock.getByRole('button', { name: 'Approve' }).click();
     await says(page, 'The specialist is back.');
     await rest(page);
-    await page.getByRole('tab', { name: 'Team files' }).click();
-    await page.getByRole('button', { name: path.slice(1) }).click();
+    await showPanel(page, 'Team files');
+    await page.getByRole('tabpanel').getByRole('button', { name: path.slice(1) }).click();
     await page.getByRole('article', { name: path }).getByText('Dive at first light.').waitFor();
     await everyForm(page, 'team-file', { phone: panels });
     await page.getByRole('button', { name: 'Changes' }).click();

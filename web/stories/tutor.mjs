@@ -1,12 +1,12 @@
 // A map grows with the talk; the person accepts, refuses with a reason, and jumps to where things come from.
-import { accessible, ask, assert, COLD, eventually, open, rest, says, story } from './kit.mjs';
+import { accessible, ask, assert, COLD, eventually, open, rest, says, showPanel, story } from './kit.mjs';
 import { everyForm, shoot } from './views.mjs';
 
 const backup = process.argv[2];
 
 await story(async ({ page }) => {
   await open(page);
-  await page.getByRole('tab', { name: 'Documents' }).click();
+  await showPanel(page, 'Documents');
   await page.getByText('Backup', { exact: false }).first().click();
   await page.getByLabel('Import a backup').setInputFiles(backup);
   await page.getByText('money.md').first().waitFor();
@@ -15,7 +15,7 @@ await story(async ({ page }) => {
   await ask(page, 'I hold that money is trust.', { agent: 'Tutor' });
   await says(page, 'What does that trust rest on?', COLD);
   await rest(page);
-  await page.getByRole('tab', { name: 'Map' }).click();
+  await showPanel(page, 'Map');
   const panel = page.getByRole('tabpanel');
   const tree = panel.getByRole('tree');
   const line = (words) => tree.getByRole('treeitem').filter({ hasText: words });
@@ -65,7 +65,7 @@ await story(async ({ page }) => {
   await eventually(async () => assert.equal(await selection(page), 'People went on taking dollars in shops.'));
 
   // Voices of a seminar speak for themselves; what they add is asked about.
-  await page.getByRole('tab', { name: 'Map' }).click();
+  await showPanel(page, 'Map');
   await ask(page, 'Hold a seminar on it.');
   const dock = page.getByRole('region', { name: 'Agent requests' });
   await dock.getByText('Which of these do you agree with?').waitFor();

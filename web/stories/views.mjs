@@ -1,5 +1,5 @@
 // A view in all its forms: light and dark, on a desk and a phone, without a violation; pictures where asked for.
-import { accessible, colours, DESKTOP, PHONE } from './kit.mjs';
+import { accessible, colours, DESKTOP, PHONE, showPanel } from './kit.mjs';
 
 const pictures = process.env.STORY_PICTURES;
 /** `STORY_FORMS=one`: only as it is, for many runs in a row. */
@@ -34,5 +34,5 @@ export async function everyForm(page, name, { panel } = {}) {
 
 async function go(page, form, panel) {
   if (form === 'phone') await page.getByRole('button', { name: panel ? 'More' : 'Chat' }).click();
-  if (panel) await page.getByRole('tab', { name: panel }).click();
+  if (panel) await showPanel(page, panel);
 }

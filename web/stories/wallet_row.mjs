@@ -1,5 +1,5 @@
 // Fund from the mint, lock 256, run until exhausted, top up, finish, receive the refund.
-import { accessible, assert, eventually, open, rest, story } from './kit.mjs';
+import { accessible, assert, eventually, open, rest, showPanel, story } from './kit.mjs';
 import { ask, balance, budget, dock, fund, hasBalance, line, says, settled, showChat, showWallet } from './wallet_kit.mjs';
 
 await story(async ({ page }) => {
@@ -26,7 +26,7 @@ await story(async ({ page }) => {
   await rest(page);
   await line(page).getByText('54 sats left').waitFor();
   await line(page).getByText('300 spent').waitFor();
-  await page.getByRole('tab', { name: 'Plan' }).click();
+  await showPanel(page, 'Work');
   const meter = page.getByRole('region', { name: 'Used in this run' });
   await eventually(async () => assert.match(await meter.innerText(), /sats in total\s*300/));
 

@@ -7,11 +7,12 @@ const vectors = join(import.meta.dirname, '..', '..', 'tests', 'unit', 'core', '
 
 it('reveals exactly the characters that the terminal reveals', () => {
   const { ranges } = JSON.parse(readFileSync(vectors, 'utf8'));
-  const listed = (code) => ranges.some(([first, last]) => code >= first && code <= last);
+  const listed = new Uint8Array(0x110000);
+  for (const [first, last] of ranges) listed.fill(1, first, last + 1);
   const wrong = [];
   for (let code = 0; code <= 0x10ffff; code += 1) {
     const letter = String.fromCodePoint(code);
-    if (listed(code) !== (reveal(letter) !== letter)) wrong.push(code);
+    if (Boolean(listed[code]) !== (reveal(letter) !== letter)) wrong.push(code);
   }
   expect(wrong).toEqual([]);
 });

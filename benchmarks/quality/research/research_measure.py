@@ -23,6 +23,11 @@ MUST_BE_EQUAL = (
     ("contradictions", "contradictions_found"),
 )
 
+LEAST_FLAGGED = 0.9
+"""Of the claims that do not follow from their quotes."""
+MOST_FLAGGED = 0.05
+"""Of the claims that do."""
+
 
 def wrong(figures: dict) -> dict:
     """Return the figures that fail with the scripted model."""
@@ -30,6 +35,13 @@ def wrong(figures: dict) -> dict:
     for left, right in MUST_BE_EQUAL:
         if figures[left] != figures[right]:
             bad[right] = f"{figures[right]} of {figures[left]}"
+    planted, judged = figures["nonsequitur_planted"], figures["supported_judged"]
+    if figures["nonsequitur_flagged"] < LEAST_FLAGGED * planted:
+        bad["nonsequitur_flagged"] = f"{figures['nonsequitur_flagged']} of {planted}"
+    if figures["supported_flagged"] > MOST_FLAGGED * judged:
+        bad["supported_flagged"] = f"{figures['supported_flagged']} of {judged}"
+    if not planted or not judged:
+        bad["judged"] = "nothing"
     if not figures["quotes"] or not figures["planted_bad"]:
         bad["measured"] = "nothing"
     return bad
@@ -50,8 +62,11 @@ async def measure(count: int, seed: int) -> dict:
             found = await bench.ask(case, seed)
             print(f"{case.station.name}: {json.dumps(found.figures())}", flush=True)
             total += found
+            if models:
+                total += await Bench(Path(folder), judge=models.audit, **sizes).judge(case, seed)
     return {
         "model": name_of(models.main) if models else "scripted liar",
+        "judge": name_of(models.audit) if models else "scripted judge",
         "documents": documents,
         "seconds": round(time.monotonic() - start, 1),
         **total.figures(),

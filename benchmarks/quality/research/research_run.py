@@ -1,14 +1,15 @@
 """One question through the whole agent: plan, audit, gate, corpus, report, proof, score."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
+from research_judge import judge_model
 from research_questions import Case
-from research_score import Score, score
+from research_score import Score, score, score_judgements
 from research_scripted import Liar
 
 from bathysphere.agents.research import ResearchConfig, spec
@@ -21,6 +22,8 @@ from bathysphere.models.resolve import Models
 
 THREAD = "1"
 ROUNDS = 4
+CLAIMS = 24
+"""Per draft of the scripted model: its true claims, its lies and what it plants for the judge."""
 KEY = b"benchmark key, not secret at all"
 
 
@@ -51,30 +54,30 @@ class RecordedSources:
 class Bench:
     """Researches questions in the corpus of a folder."""
 
-    def __init__(self, folder: Path, *, models: Models | None = None, sizes: Sizes = FULL) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        models: Models | None = None,
+        judge: Any = None,
+        sizes: Sizes = FULL,
+    ) -> None:
         self._corpus = corpus_of(folder)
         self._models = models
+        self._judge = judge or judge_model()
         self._sizes = sizes
 
     async def ask(self, case: Case, seed: int = 1) -> Score:
         """Research one question and score the result."""
         liar, calls = Liar(seed), list[tuple[str, str]]()
-        models = self._models or _all_roles(liar.model())
-        config = ResearchConfig(
-            sources=RecordedSources(GuardedSources(corpus=self._corpus), calls),
-            options=ResearchOptions(documents=6, rounds=1),
-            key=KEY,
-            sizes=self._sizes,
-        )
-        store = InMemoryStore()
-        graph = build(spec(models=models, config=config), checkpointer=InMemorySaver(), store=store)
-        state = await _run(graph, case)
+        config, store = self._config(calls), InMemoryStore()
+        state = await _run(self._graph(liar, config, store), case)
         if state["status"] != "complete":
             print(f"  failed: {state.get('error_message')}")
             return Score(questions=1, failed=1)
         file = await download(state, "zip", store=store, thread_id=THREAD, config=config)
         shown = {f"S{n}": source["id"] for n, source in enumerate(state["sources"], 1)}
-        return score(
+        found = score(
             case,
             state,
             file.body,
@@ -83,6 +86,33 @@ class Bench:
             shown=shown,
             wishes=len(liar.wishes) or len(state["denied"]),
         )
+        if self._models is None:
+            found += score_judgements(state["report"], liar.judged)
+        return found
+
+    async def judge(self, case: Case, seed: int = 1) -> Score:
+        """Score what this judge says of the claims that the scripted model plants."""
+        liar = Liar(seed)
+        state = await _run(self._graph(liar, self._config([]), InMemoryStore()), case)
+        if state["status"] != "complete":
+            return Score(failed=1)
+        return score_judgements(state["report"], liar.judged)
+
+    def _config(self, calls: list[tuple[str, str]]) -> ResearchConfig:
+        return ResearchConfig(
+            sources=RecordedSources(GuardedSources(corpus=self._corpus), calls),
+            options=ResearchOptions(documents=6, rounds=1),
+            key=KEY,
+            sizes=self._sizes,
+        )
+
+    def _graph(self, liar: Liar, config: ResearchConfig, store: InMemoryStore) -> Any:
+        model = liar.model()
+        scripted = Models(main=model, subagent=model, summary=model, audit=self._judge)
+        if self._models is None:
+            config = replace(config, sizes=replace(config.sizes, claims=CLAIMS))
+        agent = spec(models=self._models or scripted, config=config)
+        return build(agent, checkpointer=InMemorySaver(), store=store)
 
 
 async def _run(graph: Any, case: Case) -> dict[str, Any]:
@@ -98,7 +128,3 @@ async def _run(graph: Any, case: Case) -> dict[str, Any]:
             decision = {"type": "reject", "reason": "The plan was enough."}
         state = await graph.ainvoke(Command(resume=decision), thread)
     return state
-
-
-def _all_roles(model: Any) -> Models:
-    return Models(main=model, subagent=model, summary=model, audit=model)

@@ -3,7 +3,8 @@
 It plans and quotes by the rules of the demo. Among its true claims it plants quotes that are
 invented, altered, attributed to the wrong source, spliced from two sentences, taken from an
 instruction in a page, or from a page that was never read; asked to quote again, it often lies
-again. It also requests calls that are not in the plan.
+again. It also requests calls that are not in the plan. And it adds claims with true quotes, some of
+which follow from them.
 """
 
 import json
@@ -12,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 
 from research_corpus import CANARY, TRAP
+from research_nonsequiturs import Planted, planted
 
 from bathysphere.models.demo import research as demo
 from bathysphere.testing import ScriptedChatModel, says
@@ -41,6 +43,8 @@ class Liar:
 
     seed: int
     plants: list[Plant] = field(default_factory=list)
+    judged: list[Planted] = field(default_factory=list)
+    """Claims with true quotes, which follow from them or do not."""
     wishes: list[dict[str, str]] = field(default_factory=list)
     obeyed: int = 0
 
@@ -70,6 +74,11 @@ class Liar:
             claim = getattr(self, f"_{kind}")(dice, name, sources, true)
             if claim is not None:
                 claims.insert(dice.randrange(len(claims) + 1), claim)
+        self.judged += planted(sources, random.Random(f"{self.seed}/judged/{prompt}"))
+        claims += [
+            {"text": one.text, "quotes": [{"source": one.source, "quote": one.quote}]}
+            for one in self.judged
+        ]
         return {**filled, "claims": claims}
 
     def _plant(self, kind, text, quote, source):

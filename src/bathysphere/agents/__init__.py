@@ -6,6 +6,7 @@ Most return an `AgentSpec`, which runs on the harness's loop; an agent with a fi
 `GraphSpec`. `build`, `describe` and the server accept either.
 """
 
+from collections.abc import Container
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from bathysphere.harness.web_tools import WebAccess
     from bathysphere.models.resolve import Models
     from bathysphere.models.settings import ModelSettings
+    from bathysphere.tools.mcp.hub import McpHub
 
 AGENTS = {
     "research": "a question, an audited plan that you approve, a report whose quotes are checked",
@@ -29,6 +31,9 @@ AGENTS = {
     "workspace": "works on a team's files in an object store; every change waits for a person",
 }
 """Name (folder, graph, command line argument, URL segment) → one-line description."""
+
+ALIASES = {"deeptutor": "tutor", "seminar_agent": "tutor", "simple_agent": "simple"}
+"""Names of the founding documents → the agents that took their place; not listed anywhere."""
 
 
 class AgentModule(Protocol):
@@ -56,14 +61,24 @@ def load(name: str) -> AgentModule:
 
 
 def known_agent(name: str) -> str:
-    """Check an agent name without loading the agent stack.
+    """Return the name of an agent or of an alias's agent, without loading the agent stack.
 
     Raises:
         CallerError: If the agent is unknown; the hint lists the available ones.
     """
+    name = real_name(name, AGENTS)
     if name not in AGENTS:
         raise CallerError(f"Unknown agent: {name}", hint=f"choose {', '.join(AGENTS)}")
     return name
+
+
+def real_name(name: str, served: Container[str]) -> str:
+    """Return the name of the agent that an alias means, if that one is served.
+
+    An agent that is served under the alias itself takes precedence.
+    """
+    real = ALIASES.get(name)
+    return real if real is not None and name not in served and real in served else name
 
 
 def configured(
@@ -95,10 +110,11 @@ def configured_spec(
     backend: "BackendProtocol | None" = None,
     config: Any = None,
     web: "WebAccess | None" = None,
+    mcp: "McpHub | None" = None,
 ) -> "Spec":
     """The spec that a function makes from the settings' models.
 
-    It gets those of `AgentModule.spec`'s arguments, and `web`, that it has parameters for.
+    It gets those of `AgentModule.spec`'s arguments, `web` and `mcp`, that it has parameters for.
 
     Raises:
         ConfigError: If one of the models cannot be built.
@@ -111,7 +127,7 @@ def configured_spec(
     models = Models.from_settings(settings)
     layers = reliability(settings, fallback=models.fallback)
     given = {"models": models, "backend": backend, "reliability": layers, "config": config}
-    given["web"] = web
+    given |= {"web": web, "mcp": mcp}
     known = signature(function).parameters
     spec = function(**{name: value for name, value in given.items() if name in known})
     return _with_named_models(spec, models)

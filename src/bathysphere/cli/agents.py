@@ -2,6 +2,8 @@
 
 import argparse
 
+from bathysphere.cli.mcp_hub import local_hub
+from bathysphere.cli.simple_config import config_of
 from bathysphere.cli.targets import chosen_agent, find_selection, known_agents
 
 HELP = "list the agents, or show the layers of one"
@@ -27,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
     from bathysphere.models.settings import ModelSettings
     from bathysphere.registry.agents import resolve_agent
 
-    found = resolve_agent(agent, ModelSettings.from_environment())
+    mcp = local_hub()
+    settings = ModelSettings.from_environment()
+    found = resolve_agent(agent, settings, config=config_of(agent, mcp), mcp=mcp)
     print(describe(found, name=agent.name, about=agent.description))
     return 0

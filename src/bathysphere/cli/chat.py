@@ -6,7 +6,10 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bathysphere.cli.mcp_hub import local_hub
+from bathysphere.cli.simple_config import config_of
 from bathysphere.cli.targets import chosen_agent
+from bathysphere.core.identity import Owner
 
 if TYPE_CHECKING:
     from bathysphere.device.documents import Documents
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "chat with an agent in the terminal"
 DEBUG = "BATHYSPHERE_DEBUG"
-LOCAL = "local"
+LOCAL = Owner(tenant="local", user="local")
 """The person at the terminal, for graphs that ask who it is."""
 
 
@@ -53,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore")  # library warnings are noise for the person chatting
     agent = chosen_agent(args.agent, default="simple")
     from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.store.memory import InMemoryStore
 
     from bathysphere.cli.talk.answers import Answers, Approve
+    from bathysphere.cli.talk.memories import LocalStore, Memories
     from bathysphere.cli.talk.proposals import Proposals
     from bathysphere.cli.talk.screen import Screen
     from bathysphere.cli.talk.session import Session
@@ -68,14 +71,24 @@ def run(args: argparse.Namespace) -> int:
     unattended = args.message is not None
     requested: Approve = args.approve or "ask"
     rule: Approve = "none" if unattended and requested == "ask" else requested
-    spec = resolve_agent(agent, settings, model=args.model, web=_web_access(agent))
+    mcp = local_hub()
+    spec = resolve_agent(
+        agent,
+        settings,
+        config=config_of(agent, mcp),
+        model=args.model,
+        web=_web_access(agent),
+        mcp=mcp,
+    )
     documents = shared_documents(spec, args.files)
     device = Device(documents, decide=Proposals(screen=screen, approve=rule).decide)
+    store = LocalStore.of_user()
     session = Session(
-        graph=chat_graph(spec, checkpointer=InMemorySaver(), store=InMemoryStore()),
+        graph=chat_graph(spec, checkpointer=InMemorySaver(), store=store),
         screen=screen,
         answers=Answers(screen=screen, approve=rule, unattended=unattended, device=device),
         has_map=has_argument_map(spec),
+        memories=Memories.of_chat(spec, store, LOCAL, screen),
     )
     if unattended:
         return session.once(args.message)
@@ -108,16 +121,22 @@ def chat_graph(spec: "Spec | Graph", **services: Any) -> "Graph":
     from langgraph.pregel import Pregel
 
     from bathysphere.core.errors import CallerError
-    from bathysphere.core.run_context import RunContext, RunUser
     from bathysphere.harness.build import build
 
     if not isinstance(spec, Pregel):
-        return build(spec, **services)
+        return as_local_user(build(spec, **services))
     if "messages" not in spec.channels:
         hint = "serve it and call its API: `bathysphere serve`"
         raise CallerError("The agent has no `messages` to chat with", hint=hint)
-    user = RunUser(RunContext(tenant=LOCAL, user=LOCAL))
-    return spec.copy(update=services).with_config(configurable={"langgraph_auth_user": user})
+    return as_local_user(spec.copy(update=services))
+
+
+def as_local_user(graph: "Graph") -> "Graph":
+    """The graph with the person at the terminal as its user."""
+    from bathysphere.core.run_context import RunContext, RunUser
+
+    user = RunUser(RunContext(tenant=LOCAL.tenant, user=LOCAL.user))
+    return graph.with_config(configurable={"langgraph_auth_user": user})
 
 
 def has_settings_models(agent: "Agent") -> bool:

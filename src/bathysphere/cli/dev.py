@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bathysphere.engine.graphs import Graphs
     from bathysphere.registry.agents import Agent
     from bathysphere.registry.selection import Selection
-    from bathysphere.registry.targets import AttributeTarget
 
 HELP = "serve a project while you write it: changes are live at once"
 DATA_DIR = Path(".bathysphere")
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     run_server(
         settings,
         agents,
-        routes=project.routes,
+        selection=project.selection,
         on_url=None if args.no_browser else open_browser,
         companion=project.reload_on_change,
     )
@@ -86,7 +85,7 @@ class _Project:
         self._data_dir = data_dir.resolve()
         self._folders = [Path.cwd()]
         self._loaded_at = 0.0
-        self.routes: AttributeTarget | None = None
+        self.selection: Selection | None = None
 
     def load_first(self) -> "dict[str, Agent]":
         """Load the agents; after a mistake, again when a file changes.
@@ -109,7 +108,7 @@ class _Project:
                 next(watch(*self._folders, watch_filter=self._filter(), debounce=DEBOUNCE_MS))
                 _forget_modules(self._folders)
             else:
-                self.routes = selection.http_app()
+                self.selection = selection
                 return agents
 
     async def reload_on_change(self, graphs: "Graphs", make: "MakeGraphs") -> None:
@@ -172,8 +171,12 @@ class _Project:
 
         with fresh_modules(self._folders):
             selection = self._select()
-            if selection.http_app() != self.routes:
-                print("`http.app` changed: start `bathysphere dev` again.", file=sys.stderr)
+            if self.selection is not None and selection.settings() != self.selection.settings():
+                print(
+                    "`auth`, `http`, `store` or `checkpointer` of langgraph.json changed:"
+                    " start `bathysphere dev` again.",
+                    file=sys.stderr,
+                )
             agents = served_agents(selection, is_only=self._is_only)
             try:
                 graphs = make(agents)

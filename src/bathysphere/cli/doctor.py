@@ -198,12 +198,14 @@ def _check_redis(url: str) -> str:
 
 
 def _deployment() -> Iterator[Finding]:
-    """Storage, search, the research key and payments, configured as for `serve`."""
+    """Storage, search, the web, the research key and payments, configured as for `serve`."""
     from bathysphere.core.errors import BathysphereError
 
     for name, check in (
         ("storage", _storage),
         ("search", _search),
+        ("web", _web),
+        ("policy", _policy),
         ("research key", _research_key),
         ("payments", _payments),
     ):
@@ -236,13 +238,47 @@ def _search() -> Finding:
     return Finding("ok", f"search: {settings.search.chosen}; corpus of {count} documents")
 
 
+def _web() -> Finding:
+    from bathysphere.agents.simple.settings import PREFIX, SimpleSettings
+    from bathysphere.harness.web_tools import WebAccess
+
+    settings = SimpleSettings.from_environment()
+    settings.config(WebAccess())
+    variable = f"{PREFIX}WEB"
+    if settings.web == "off":
+        return Finding("info", f"web: `simple` has no tools for it ({variable})")
+    asks = "after approval" if settings.web == "ask" else "without approval"
+    return Finding("ok", f"web: `simple` searches and reads pages {asks} ({variable})")
+
+
+def _policy() -> Finding:
+    from bathysphere.agents.research.settings import PREFIX, ResearchSettings
+    from bathysphere.policy.file import local_policy_file, read_policy_file
+
+    settings = ResearchSettings.from_environment()
+    settings.policy()
+    if settings.policy_file is not None:
+        return Finding("ok", f"policy: {settings.policy_file}")
+    if (path := local_policy_file()) is None:
+        return Finding("info", f"policy: the one that ships ({PREFIX}POLICY_FILE)")
+    read_policy_file(path, hint="check its permissions")
+    return Finding(
+        "info", f"policy: {path} for `research`; a server uses it if {PREFIX}POLICY_FILE names it"
+    )
+
+
 def _research_key() -> Finding:
     from bathysphere.agents.research.settings import PREFIX, ResearchSettings
     from bathysphere.server.process.settings import ServerSettings
 
     variable = f"{PREFIX}SIGNING_KEY"
-    if ResearchSettings.from_environment().signing_key is not None:
+    research = ResearchSettings.from_environment()
+    if research.signing_key is not None:
         return Finding("ok", f"research key: {variable} is set")
+    if research.signing_key_file is not None:
+        return Finding(
+            "ok", f"research key: in {research.signing_key_file}, shared by all processes"
+        )
     if ServerSettings.from_environment().is_embedded:
         return Finding("info", f"research key: not set ({variable}); `serve` creates one")
     what = "research key: not set; processes cannot verify each other's reports"

@@ -18,6 +18,7 @@ from bathysphere.cli.failures import explain_failure, innermost, print_error
 COMMANDS = (
     "chat",
     "research",
+    "policy",
     "verify",
     "new",
     "dev",
@@ -29,6 +30,7 @@ COMMANDS = (
     "migrate",
     "agents",
     "models",
+    "mcp",
     "doctor",
 )
 """In the order shown by `--help`."""

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bathysphere.cli.mcp_hub import configured_hub
 from bathysphere.cli.targets import add_targets, find_selection, served_agents
 from bathysphere.core.errors import ConfigError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from bathysphere.engine.graphs import Graphs
     from bathysphere.models.settings import ModelSettings
     from bathysphere.registry.agents import Agent
-    from bathysphere.registry.targets import AttributeTarget
+    from bathysphere.registry.selection import Selection
     from bathysphere.server.models.catalog import ModelCard
     from bathysphere.server.process.lifecycle import Ready
     from bathysphere.server.process.settings import ServerSettings
@@ -31,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_targets(parser)
     add_network(parser)
     access = parser.add_argument_group("authentication")
-    access.add_argument("--auth", metavar="MODES", help="anonymous, or api-key and/or oidc")
+    access.add_argument(
+        "--auth", metavar="MODES", help="anonymous, project, or api-key and/or oidc"
+    )
     access.add_argument(
         "--allow-anonymous-anywhere",
         action="store_true",
@@ -117,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     print("Starting…", file=sys.stderr)
     selection = find_selection(args.targets)
     agents = served_agents(selection, is_only=args.only)
-    run_server(settings, agents, routes=selection.http_app(), works=works)
+    run_server(settings, agents, selection=selection, works=works)
     return 0
 
 
@@ -137,7 +140,7 @@ def run_server(
     settings: "ServerSettings",
     agents: "Mapping[str, Agent]",
     *,
-    routes: "AttributeTarget | None" = None,
+    selection: "Selection | None" = None,
     works: bool = True,
     on_url: Callable[[str], None] | None = None,
     companion: "Companion | None" = None,
@@ -147,41 +150,57 @@ def run_server(
     Args:
         settings: Address, storage and limits.
         agents: The agents by name.
-        routes: The project's own app.
+        selection: The projects, with what they set beside their graphs.
         works: Whether this process executes runs, too.
         on_url: Called with the address when the server is ready.
         companion: Runs beside the server; gets the graphs, and a function that makes others.
     """
     from bathysphere.agents.research.settings import ResearchSettings
+    from bathysphere.agents.simple.settings import SimpleSettings
+    from bathysphere.middleware.memories.settings import MemorySettings
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.server.custom_routes import load_app
     from bathysphere.server.models.catalog import model_lister
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.process.assembly import graphs_of, research_of
     from bathysphere.server.process.lifecycle import serve
+    from bathysphere.server.process.project_options import (
+        ProjectOptions,
+        load_options,
+        with_project_auth,
+    )
     from bathysphere.server.research.service import ResearchService
     from bathysphere.server.workspaces.service import Workspaces
     from bathysphere.server.workspaces.settings import StorageSettings
 
+    project = load_options(selection) if selection is not None else ProjectOptions()
+    settings = with_project_auth(settings, project)
     models = ModelSettings.from_environment()
     warn_about_models(models)
     research_settings = ResearchSettings.from_environment()
     research = research_of(settings, models, research_settings)
+    web = research_settings.web_access()
+    mcp = configured_hub()
     storage = StorageSettings.from_environment()
     workspaces = Workspaces.open(storage)
 
     def on_ready(ready: "Ready") -> None:
         _announce(ready, settings, model=models.choice("main").name)
         print(f"Workspaces: {storage.summary}", flush=True)
+        if note := server_policy_note(research_settings.policy_file):
+            print(note, flush=True)
         if on_url is not None:
             on_url(ready.url)
 
+    memories = MemorySettings.from_environment().memories
     make = partial(
         graphs_of,
         models,
         research=research,
+        simple=SimpleSettings.from_environment().config(web, mcp=mcp),
         workspaces=workspaces,
-        web=research_settings.web_access(),
+        web=web,
+        memories=memories,
+        mcp=mcp,
     )
     graphs = make(agents)
     server = serve(
@@ -194,7 +213,9 @@ def run_server(
         workspaces=workspaces,
         list_models=model_lister(models),
         fetch=research_settings.fetch.rules(),
-        custom_app=load_app(routes) if routes is not None else None,
+        mcp=mcp,
+        project=project,
+        memories=memories,
     )
     run_loop(server if companion is None else _with_companion(server, companion(graphs, make)))
     print("Stopped.", file=sys.stderr)
@@ -212,6 +233,18 @@ async def _with_companion(
         task.cancel()
 
 
+def server_policy_note(path: Path | None) -> str | None:
+    """Say which policy a server uses, or that it does not use the one in its folder."""
+    from bathysphere.agents.research.settings import PREFIX
+    from bathysphere.policy.file import local_policy_file
+
+    if path is not None:
+        return f"Research policy: {path}"
+    if (local := local_policy_file()) is None:
+        return None
+    return f"Research policy: the one that ships; set {PREFIX}POLICY_FILE={local} to use {local}"
+
+
 def _announce(ready: "Ready", settings: "ServerSettings", *, model: str) -> None:
     print(f"Open {ready.url} in your browser. Model: {model}")
     if settings.is_embedded:
@@ -219,7 +252,11 @@ def _announce(ready: "Ready", settings: "ServerSettings", *, model: str) -> None
     elif settings.redis_url is None:
         print("Without Redis, this must be the only process using the database.")
     if not settings.is_anonymous:
-        print("Authentication: API key (`bathysphere keys create`) or bearer token.")
+        is_own = "project" in settings.auth
+        way = (
+            "the project's own" if is_own else "API key (`bathysphere keys create`) or bearer token"
+        )
+        print(f"Authentication: {way}.")
 
 
 def warn_about_models(models: "ModelSettings") -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bathysphere.agents import real_name
 from bathysphere.core.errors import CallerError
 from bathysphere.registry.targets import (
     AGENT_FILE,
@@ -122,8 +123,9 @@ def chosen_agent(word: str | None, *, default: str | None = None) -> "Agent":
         name = None
     else:
         selection = find_selection()
-        name = word or _first_name(selection) or default
         known = known_agents(selection)
+        name = word or _first_name(selection) or default
+        name = real_name(name, known) if name is not None else None
         if name not in known:
             raise CallerError(f"Unknown agent: {name}", hint=f"choose {', '.join(sorted(known))}")
     from bathysphere.registry.loading import load_one

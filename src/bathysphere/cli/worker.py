@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from bathysphere.cli.mcp_hub import configured_hub
 from bathysphere.cli.serve import (
     add_process,
     add_services,
@@ -37,12 +38,16 @@ def run(args: argparse.Namespace) -> int:
             "A worker needs the database and Redis that its API uses",
             hint="pass --database-url and --redis-url; `bathysphere serve` needs neither",
         )
-    agents = served_agents(find_selection(args.targets), is_only=args.only)
+    selection = find_selection(args.targets)
+    agents = served_agents(selection, is_only=args.only)
     from bathysphere.agents.research.settings import ResearchSettings
+    from bathysphere.agents.simple.settings import SimpleSettings
+    from bathysphere.middleware.memories.settings import MemorySettings
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.payments.settings import PaymentSettings
     from bathysphere.server.process.assembly import graphs_of, research_of
     from bathysphere.server.process.lifecycle import work
+    from bathysphere.server.process.project_options import load_options
     from bathysphere.server.workspaces.service import Workspaces
     from bathysphere.server.workspaces.settings import StorageSettings
 
@@ -53,14 +58,20 @@ def run(args: argparse.Namespace) -> int:
     models = ModelSettings.from_environment()
     warn_about_models(models)
     research_settings = ResearchSettings.from_environment()
+    web = research_settings.web_access()
+    mcp = configured_hub()
     graphs = graphs_of(
         models,
         agents,
         research=research_of(settings, models, research_settings),
+        simple=SimpleSettings.from_environment().config(web, mcp=mcp),
         workspaces=Workspaces.open(StorageSettings.from_environment()),
-        web=research_settings.web_access(),
+        web=web,
+        memories=MemorySettings.from_environment().memories,
+        mcp=mcp,
     )
     payments = PaymentSettings.from_environment()
-    run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments))
+    project = load_options(selection, with_api=False)
+    run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments, project=project))
     print("Stopped.", file=sys.stderr)
     return 0

@@ -19,3 +19,8 @@ _INVISIBLE = re.compile(
 def reveal(text: str) -> str:
     """Return the text with each invisible character replaced by its code, such as ⟨U+202E⟩."""
     return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def without_invisible(text: str) -> str:
+    """Return the text without its invisible characters."""
+    return _INVISIBLE.sub("", text)

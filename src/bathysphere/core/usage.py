@@ -11,12 +11,30 @@ import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from bathysphere.core.clock import Clock, SystemClock
 
 LimitName = Literal["model_calls", "tool_calls", "tokens", "seconds"]
+
+_is_preliminary: ContextVar[bool] = ContextVar("bathysphere_preliminary", default=False)
+
+
+@contextmanager
+def preliminary() -> Iterator[None]:
+    """Mark model calls that come before an agent's own, so that none of them ends the run."""
+    token = _is_preliminary.set(True)
+    try:
+        yield
+    finally:
+        _is_preliminary.reset(token)
+
+
+def is_preliminary() -> bool:
+    """Whether the current model call comes before the agent's own."""
+    return _is_preliminary.get()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,8 +28,14 @@ class Graphs:
     """Graphs by name. Those of a `Factory` can be used once `prepare` has described them."""
 
     def __init__(
-        self, sources: Mapping[str, Source], *, descriptions: Mapping[str, str] | None = None
+        self,
+        sources: Mapping[str, Source],
+        *,
+        descriptions: Mapping[str, str] | None = None,
+        default: str | None = None,
     ) -> None:
+        self.default = default
+        """The graph that a client should offer first, if the operator served it by name."""
         self._sources = sources
         self._descriptions = descriptions or {}
         self._built: dict[str, Graph] = {}
@@ -51,6 +57,7 @@ class Graphs:
 
         Attempts at runs that have begun go on with the graph that they have.
         """
+        self.default = other.default
         self._sources = other._sources
         self._descriptions = other._descriptions
         self._built = other._built

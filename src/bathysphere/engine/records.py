@@ -1,7 +1,7 @@
 """Records of the engine: threads, runs and the work of a run."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
@@ -88,9 +88,10 @@ class Work:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form stored in `engine.runs`."""
-        data = asdict(self)
-        # Workers of an older version do not know these fields.
-        return {name: v for name, v in data.items() if name not in _OPTIONAL or v}
+        # Not `asdict`, which copies the whole input. Optional fields that are empty are left out:
+        # workers of an older version do not know them.
+        data = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: v for name, v in data if name not in _OPTIONAL or v}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -1,7 +1,7 @@
 """Share the scarce resources of a process (event loop, connections) equally among tenants.
 
 Active tenants share the permits equally. A request that gets none waits, and the users of a tenant
-are served in turn. A tenant that has lately held permits for longer than the others did also waits,
+are served in turn. A tenant that has lately used the resource more than the others did also waits,
 because a busy processor or database slows everyone down. So a tenant with hundreds of requests
 slows down only itself, and the next request of another tenant finds few ahead of it.
 """
@@ -37,8 +37,8 @@ class ShareLimits:
 
     at_once: int
     hold_seconds: float = 0.25
-    free_usage: float = 0.75
-    """Permits that a tenant may hold on average, whatever the other tenants hold."""
+    free_usage: float = math.inf
+    """Seconds per second for which a tenant may use the resource, however little others use it."""
 
 
 @dataclass(slots=True)
@@ -53,11 +53,11 @@ class _Tenant:
     retry: asyncio.TimerHandle | None = None
 
     def current_usage(self, now: float) -> float:
-        """Permits held on average in the last moments."""
+        """Seconds of use per second in the last moments."""
         return self.usage * math.exp((self.usage_at - now) / _USAGE_SECONDS)
 
     def add_usage(self, seconds: float, now: float) -> None:
-        """Record how long a permit was held."""
+        """Record for how long the resource was used."""
         self.usage = self.current_usage(now) + seconds / _USAGE_SECONDS
         self.usage_at = now
 
@@ -103,22 +103,31 @@ class TenantShares:
                 self.release(owner)
             raise
 
-    def release(self, owner: Owner, *, held_seconds: float = 0.0) -> None:
+    def add_usage(self, owner: Owner, seconds: float) -> None:
+        """Record for how long a tenant used the resource."""
+        tenant = self._activate(owner.tenant)
+        tenant.add_usage(seconds, asyncio.get_running_loop().time())
+
+    def release(self, owner: Owner) -> None:
         """Release a permit and grant free ones to the tenant's waiting requests."""
         tenant = self._activate(owner.tenant)
         tenant.held -= 1
-        tenant.add_usage(held_seconds, asyncio.get_running_loop().time())
         self._grant(tenant)
 
     def _grant(self, tenant: _Tenant) -> None:
-        while tenant.waiting and self._may_start(tenant):
+        while tenant.waiting and tenant.held < self._share():
+            if seconds := self._seconds_over(tenant):
+                self._retry_later(tenant, seconds)
+                return
             granted = tenant.pop_next()
             if not granted.cancelled():
                 tenant.held += 1
                 granted.set_result(None)
-        if tenant.waiting and tenant.retry is None and (wait := self._seconds_over(tenant)):
+
+    def _retry_later(self, tenant: _Tenant, seconds: float) -> None:
+        if tenant.retry is None:
             loop = asyncio.get_running_loop()
-            tenant.retry = loop.call_later(max(wait, _MIN_RETRY_SECONDS), self._retry, tenant)
+            tenant.retry = loop.call_later(max(seconds, _MIN_RETRY_SECONDS), self._retry, tenant)
 
     def _retry(self, tenant: _Tenant) -> None:
         tenant.retry = None
@@ -156,9 +165,12 @@ class TenantShares:
 class Permit:
     """The permit of one request or connection: acquired once, released once."""
 
-    def __init__(self, shares: TenantShares, owner: Owner) -> None:
+    def __init__(
+        self, shares: TenantShares, owner: Owner, *, counts_held_time: bool = True
+    ) -> None:
         self._shares = shares
         self._owner = owner
+        self._counts_held_time = counts_held_time
         self._was_acquired = False
         self._expiry: asyncio.TimerHandle | None = None
         self._began = 0.0
@@ -178,8 +190,10 @@ class Permit:
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
-            held_seconds = asyncio.get_running_loop().time() - self._began
-            self._shares.release(self._owner, held_seconds=held_seconds)
+            if self._counts_held_time:
+                held_seconds = asyncio.get_running_loop().time() - self._began
+                self._shares.add_usage(self._owner, held_seconds)
+            self._shares.release(self._owner)
 
     async def __aenter__(self) -> Self:
         """Acquire the permit."""

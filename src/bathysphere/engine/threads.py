@@ -149,6 +149,17 @@ class Threads:
             rows = await (
                 await connection.execute(_TEMPORARY, {"seconds": after_seconds, "limit": limit})
             ).fetchall()
+        return await self._delete_found(rows)
+
+    async def delete_unused(self, *, after_minutes: float, limit: int = 100) -> list[UUID]:
+        """Delete threads whose last use was `after_minutes` ago; return their ids."""
+        async with self._pool.connection() as connection:
+            rows = await (
+                await connection.execute(_UNUSED, {"minutes": after_minutes, "limit": limit})
+            ).fetchall()
+        return await self._delete_found(rows)
+
+    async def _delete_found(self, rows: Sequence[Mapping[str, Any]]) -> list[UUID]:
         deleted = []
         for row in rows:
             owner = Owner(tenant=row["tenant"], user=row["owner"])
@@ -238,6 +249,11 @@ SELECT run.thread_id, run.tenant, run.owner FROM engine.runs run
    AND NOT EXISTS (SELECT 1 FROM engine.webhooks webhook
                     WHERE webhook.run_id = run.run_id AND webhook.dead_at IS NULL)
  ORDER BY run.finished_at LIMIT %(limit)s
+"""
+_UNUSED = """
+SELECT thread_id, tenant, owner FROM engine.threads
+ WHERE status <> 'busy' AND updated_at < now() - make_interval(secs => %(minutes)s * 60)
+ ORDER BY updated_at LIMIT %(limit)s
 """
 # Runs, effects, answers and saved writes are deleted with the thread's row.
 _DELETE = (

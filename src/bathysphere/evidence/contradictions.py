@@ -8,13 +8,11 @@ all; contradictions that the model names are kept if each side is a verified quo
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
-from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
 from bathysphere.evidence.normal import Span
-from bathysphere.evidence.numbers import name_same_length, numbers_in
+from bathysphere.evidence.quantities import differ_in_units_only, numbers_differ, without_units
 from bathysphere.evidence.quotes import MIN_LETTERS, Quote, quote_at
 from bathysphere.evidence.report import Contradiction, Side
 from bathysphere.evidence.snapshots import Snapshot, Snapshots
@@ -71,6 +69,15 @@ def find_contradictions(quotes: Iterable[Quote], snapshots: Snapshots) -> list[D
     return list(result.values())
 
 
+def is_one_statement(one: str, other: str) -> bool:
+    """Whether two texts state the same in different units: `1 km long`, `1,000 m long`."""
+    if bool(_DENIES.search(one)) != bool(_DENIES.search(other)):
+        return False
+    mine, theirs = without_units(_content(one)), without_units(_content(other))
+    is_alike = len(mine & theirs) >= ALIKE * max(len(mine), len(theirs), 1)
+    return is_alike and differ_in_units_only(one, other)
+
+
 def _disagreement(one: _Sentence, other: _Sentence, snapshots: Snapshots) -> Disagreement:
     quotes = tuple(quote_at(snapshots[s.snapshot], s.span) for s in (one, other))
     sides = tuple(
@@ -81,7 +88,9 @@ def _disagreement(one: _Sentence, other: _Sentence, snapshots: Snapshots) -> Dis
         )
         for quote in quotes
     )
-    topic = " ".join(sorted(one.words & other.words)[:8])
+    common = one.words & other.words
+    in_order = dict.fromkeys(word for word in _WORD.findall(one.text) if word.lower() in common)
+    topic = " ".join(list(in_order)[:8])
     return Disagreement(Contradiction(topic=topic, sides=sides, found_by="rule"), quotes)
 
 
@@ -104,21 +113,8 @@ def _against(mine: _Sentence, index: dict[str, list[_Sentence]]) -> list[_Senten
 def _disagree(one: _Sentence, other: _Sentence) -> bool:
     if one.denies != other.denies:
         return True
-    if name_same_length(one.text, other.text):
-        return False
-    mine, theirs = _values(one.text), _values(other.text)
     # One may give more numbers; they disagree if each has a number that the other lacks.
-    return _lacks(mine, theirs) and _lacks(theirs, mine)
-
-
-def _lacks(these: tuple[frozenset[Decimal], ...], others: tuple[frozenset[Decimal], ...]) -> bool:
-    known = frozenset[Decimal]().union(*others)
-    return any(not readings & known for readings in these)
-
-
-@lru_cache(maxsize=4_096)
-def _values(text: str) -> tuple[frozenset[Decimal], ...]:
-    return tuple(number.values for number in numbers_in(text))
+    return numbers_differ(one.text, other.text)
 
 
 def _sentences(snapshot: Snapshot) -> Iterator[_Sentence]:
@@ -133,8 +129,12 @@ def _sentences(snapshot: Snapshot) -> Iterator[_Sentence]:
         if len(text) < MIN_LETTERS:
             continue
         span = Span(offset, offset + len(text.encode("utf-8")))
-        words = frozenset(w for w in map(str.lower, _WORD.findall(text)) if w not in _EMPTY)
+        words = _content(text)
         if len(words) < 3 or snapshot.is_injected(span):
             continue
         denials = frozenset(map(str.lower, _DENIES.findall(text)))
         yield _Sentence(snapshot.id, span, words - denials, bool(denials), text)
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for word in map(str.lower, _WORD.findall(text)) if word not in _EMPTY)

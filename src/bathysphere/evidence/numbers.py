@@ -38,21 +38,6 @@ _WORDS |= {"ninety": 90, "hundred": 100, "dozen": 12}
 _MARKER = re.compile(r"\[\d+(?:\s*,\s*\d+)*\]")
 
 
-_METRES = {
-    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), Decimal(1)),
-    **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), Decimal(1000)),
-    **dict.fromkeys(("ft", "foot", "feet"), Decimal("0.3048")),
-    **dict.fromkeys(("yd", "yard", "yards"), Decimal("0.9144")),
-    **dict.fromkeys(("fathom", "fathoms"), Decimal("1.8288")),
-    **dict.fromkeys(("mi", "mile", "miles"), Decimal("1609.344")),
-}
-_LENGTH = re.compile(
-    rf"(?<![\d.,])((?>\d[\d.,]*\d|\d))[ \u00a0-]?({'|'.join(_METRES)})\b", re.IGNORECASE
-)
-_ROUNDED = Decimal("0.005")
-"""Tolerance for one length, rounded, in two units."""
-
-
 class Number(NamedTuple):
     """A number as written, and its possible values (`1.234` may be 1234)."""
 
@@ -74,22 +59,6 @@ def numbers_in(text: str) -> list[Number]:
             values |= _values(digits, 1)
         found.append(Number(match.group().strip(), values))
     return found
-
-
-def lengths_in(text: str) -> list[Decimal]:
-    """Return the lengths in a text, in metres."""
-    found = _LENGTH.findall(plain(text))
-    return [value * _METRES[unit.lower()] for digits, unit in found for value in _values(digits, 1)]
-
-
-def name_same_length(one: str, other: str) -> bool:
-    """Whether two texts name the same length, even in different units: 923 m, 3,028 ft."""
-    return any(
-        abs(mine - theirs) <= _ROUNDED * max(mine, theirs)
-        for mine in lengths_in(one)
-        for theirs in lengths_in(other)
-        if mine and theirs
-    )
 
 
 def values_in(text: str) -> frozenset[Decimal]:

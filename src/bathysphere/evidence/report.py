@@ -93,6 +93,13 @@ class Finding(_Data):
     detail: str = ""
 
 
+class Judgement(_Data):
+    """A model's answer to: does the claim follow from its quotes? No check depends on it."""
+
+    follows: bool
+    reason: str = ""
+
+
 class Claim(_Data):
     """One sentence of the report and its quotes."""
 
@@ -103,6 +110,8 @@ class Claim(_Data):
     findings: tuple[Finding, ...] = ()
     independent: Count = 0
     """The number of sources that support it, counting copies once."""
+    judgement: Judgement | None = None
+    """Not judged if None."""
 
 
 class Section(_Data):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bathysphere.evidence.contradictions import find_contradictions
+from bathysphere.evidence.contradictions import find_contradictions, is_one_statement
 from bathysphere.evidence.normal import plain
 from bathysphere.evidence.numbers import missing_numbers
 from bathysphere.evidence.quotes import Quote, QuoteCheck, check_quote
@@ -127,7 +127,7 @@ class _DraftCheck:
         for named in draft.contradictions:
             checks = [self.check(side) for side in named.sides]
             quotes = _unique(quote for check in checks for quote in check.quotes)
-            if len({quote.snapshot for quote in quotes}) >= 2:
+            if len({quote.snapshot for quote in quotes}) >= 2 and not _is_agreement(quotes):
                 self.quotes |= {quote.id: quote for quote in quotes}
                 sides = tuple(self._side(quote) for quote in quotes)
                 kept.append(Contradiction(topic=named.topic, sides=sides, found_by="model"))
@@ -194,6 +194,12 @@ def _status(findings: list[Finding], quotes: list[Quote], *, must_cite: bool) ->
         return "unsupported"
     mended = {"quote_moved", "quote_repaired", *_REFUSED.values()}
     return "repaired" if any(finding.code in mended for finding in findings) else "supported"
+
+
+def _is_agreement(quotes: list[Quote]) -> bool:
+    """Whether all sides state the same in different units."""
+    first, *others = (quote.text for quote in quotes)
+    return all(is_one_statement(first, other) for other in others)
 
 
 def _unique(quotes: Iterable[Quote]) -> list[Quote]:

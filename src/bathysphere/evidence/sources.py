@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from bathysphere.core.canonical import sha256
 from bathysphere.evidence.report import FlagCode
@@ -28,15 +28,18 @@ _PAYWALL = re.compile(
 
 
 def clusters(snapshots: Iterable[Snapshot]) -> dict[str, str]:
-    """Map each snapshot to the first one of its group of copies."""
+    """Map each snapshot to the first one of its group: copies, or parts of one document."""
     leaders: list[tuple[str, frozenset[str]]] = []
+    documents: dict[str, str] = {}
     family: dict[str, str] = {}
     for snapshot in snapshots:
         runs = _shingles(snapshot.text)
-        leader = next((name for name, other in leaders if _alike(runs, other)), None)
-        if leader is None:
-            leaders.append((snapshot.id, runs))
-        family[snapshot.id] = leader or snapshot.id
+        document = _document(snapshot)
+        copied = next((name for name, other in leaders if _alike(runs, other)), None)
+        leader = documents.get(document) or copied or snapshot.id
+        if copied is None:
+            leaders.append((leader, runs))
+        documents[document] = family[snapshot.id] = leader
     return family
 
 
@@ -51,14 +54,24 @@ def flags_of(snapshot: Snapshot, snapshots: Snapshots, family: dict[str, str]) -
     length = len(snapshot.text)
     info = snapshot.info
     tests: list[tuple[FlagCode, bool]] = [
-        ("thin", length < THIN),
+        ("thin", length < THIN and info.origin != "client"),
         ("soft_404", length < 2_000 and bool(_SOFT_404.search(f"{info.title} {head}"))),
         ("paywall", length < 4_000 and bool(_PAYWALL.search(snapshot.text))),
         ("redirected", _host(info.url) != _host(info.final_url)),
         ("injection", bool(snapshot.injected)),
-        ("copy_of_another", family.get(snapshot.id, snapshot.id) != snapshot.id),
+        ("copy_of_another", _is_copy(snapshot, snapshots, family)),
     ]
     return [flag for flag, found in tests if found and snapshot.id in snapshots]
+
+
+def _is_copy(snapshot: Snapshot, snapshots: Snapshots, family: dict[str, str]) -> bool:
+    leader = snapshots.get(family.get(snapshot.id, snapshot.id), snapshot)
+    return _document(leader) != _document(snapshot)
+
+
+def _document(snapshot: Snapshot) -> str:
+    """The URL of the whole document that a snapshot may be a part of."""
+    return urldefrag(snapshot.info.final_url).url
 
 
 def _host(url: str) -> str:

@@ -16,11 +16,13 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
+from bathysphere.harness.flow import policy_of
 from bathysphere.harness.fuse import fuse
 from bathysphere.harness.spec import AgentSpec, CompiledSubagent, GraphSpec, Spec, SubagentSpec
 from bathysphere.harness.stack import (
     Agent,
     Stack,
+    check_declarations,
     check_names,
     check_subagents,
     main_agent,
@@ -53,7 +55,8 @@ def build(
 
     Raises:
         ConfigError: If two tools of one agent, or two subagents, have the same name, or a field
-            of its state does not declare who writes it.
+            of its state does not declare who writes it, or `flow` declares something that the
+            agent does not have.
     """
     graph = _compiled(spec, checkpointer=checkpointer, store=store, cache=cache, debug=debug)
     if spec.requires_writers:
@@ -76,6 +79,9 @@ def _compiled(
     check_subagents(spec)
     agent = main_agent(spec)
     check_names(agent, *(["task"] if spec.subagents else []))
+    if policy_of(spec) is not None:
+        subs = [subagent(spec, sub) for sub in spec.subagents if isinstance(sub, SubagentSpec)]
+        check_declarations(spec, [agent, *subs])
     subagents = [_subagent(spec, sub) for sub in spec.subagents]
     return create_deep_agent(
         agent.model,
@@ -140,7 +146,7 @@ def _slots(stack: Stack, subagents: Sequence[CompiledSubAgent]) -> list[Layer]:
 
 
 def _fused(stack: Stack) -> tuple[Layer, Layer]:
-    """Fuse the harness's layers into two, or one if the agent has no own layers."""
+    """Fuse the harness's layers into two, or one if the agent has none of its own."""
     if not stack.own:
         return fuse(CORE_SLOT, stack.layers), _Vacant(INNER_SLOT)
     return fuse(CORE_SLOT, stack.core), fuse(INNER_SLOT, stack.inner)

@@ -7,8 +7,11 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.pregel import Pregel
 
 from bathysphere.core.usage import Limits
+from bathysphere.flow.declarations import does
+from bathysphere.harness.flow import policy_of
 from bathysphere.harness.spec import AgentSpec, CompiledSubagent, GraphSpec, Spec
-from bathysphere.harness.stack import Agent, Layer, layer_name, main_agent, subagent, tool_name
+from bathysphere.harness.stack import Agent, Layer, layer_name, main_agent, subagent
+from bathysphere.models.tool_names import tool_name
 
 WIDTH = 36
 
@@ -50,6 +53,7 @@ def _describe_agent(spec: AgentSpec) -> str:
         f"  backend    {type(spec.backend).__name__}",
         f"  approvals  {', '.join(sorted(spec.approvals)) or 'none'}",
         f"  limits     {_limits(spec.limits)}",
+        *_flow(spec),
         *_agent(main_agent(spec), "main agent", subagents=[sub.name for sub in spec.subagents]),
     ]
     for sub in spec.subagents:
@@ -58,6 +62,16 @@ def _describe_agent(spec: AgentSpec) -> str:
         else:
             lines += _agent(subagent(spec, sub), f"subagent {sub.name}")
     return "\n".join(lines)
+
+
+def _flow(spec: AgentSpec) -> list[str]:
+    """What each declared tool does."""
+    policy = policy_of(spec)
+    if policy is None:
+        return []
+    planner = "a planning call per run" if policy.planner == "apart" else "no plan"
+    lines = [f"  flow       {planner}; unplanned calls: {policy.unplanned}"]
+    return [*lines, *(f"    {name:<{WIDTH}}{does(flow)}" for name, flow in policy.tools.items())]
 
 
 def _describe_graph(spec: GraphSpec) -> str:

@@ -1,12 +1,15 @@
 """Fuse several middleware layers into one, for speed.
 
-LangChain wraps every hook of every layer in a trace span, which in async costs a thread hop and a
-task per layer and call even when nothing is traced, and gives every node hook a graph step, which
-costs a checkpoint. The harness's layers need neither, so they run as one layer, in the same order.
+LangChain wraps every hook of every layer in a trace span, which for an async function costs two
+thread hops and a task per layer and call even when nothing is traced, and gives every node hook a
+graph step, which costs a checkpoint. The harness's layers need neither, so they run as one layer,
+in the same order, whose async hooks are plain functions that return a coroutine.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypedDict, get_type_hints
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from inspect import signature
+from typing import Any, TypedDict, TypeVar, get_type_hints
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -17,7 +20,9 @@ from langchain.agents.middleware.types import (
 )
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langgraph.types import Command, TracePolicy, omit_payload
+from langsmith import RunTree, get_current_run_tree, tracing_context
+from langsmith.utils import tracing_is_enabled
 
 from bathysphere.upstream import updates_of
 
@@ -28,6 +33,8 @@ ToolResult = ToolMessage | Command[Any]
 ToolCall = Callable[[ToolCallRequest], ToolResult]
 AsyncToolCall = Callable[[ToolCallRequest], Awaitable[ToolResult]]
 Commands = list[Command[Any]]
+T = TypeVar("T")
+HookT = TypeVar("HookT", bound=Callable[..., Any])
 
 UNFUSED_HOOKS = ("before_model", "after_model", "after_agent")
 
@@ -48,8 +55,17 @@ def fuse(name: str, layers: Sequence[Layer]) -> Layer:
     return type("Fused", (_Fused,), hooks)(name, layers)  # type: ignore[no-any-return]
 
 
+def _with_signature(hook: HookT) -> HookT:
+    """Keep the signature of a hook: LangSmith asks for it at each call, traced or not."""
+    hook.__signature__ = signature(hook)  # type: ignore[attr-defined]
+    return hook
+
+
 class _Fused(AgentMiddleware[Any, Any, Any]):
     """Runs several layers in order."""
+
+    # The runs of models and tools within record what goes in and out.
+    trace_policy = TracePolicy(process_inputs=omit_payload, process_outputs=omit_payload)
 
     def __init__(self, name: str, layers: Sequence[Layer]) -> None:
         super().__init__()
@@ -88,7 +104,13 @@ class _Fused(AgentMiddleware[Any, Any, Any]):
         commands: Commands = []
         return _together(_around(self._around_model, request, handler, commands), commands)
 
-    async def _awrap_model_call(
+    @_with_signature
+    def _awrap_model_call(
+        self, request: ModelRequest[Any], handler: AsyncModelCall
+    ) -> Awaitable[ModelResponse[Any] | ExtendedModelResponse[Any]]:
+        return _in_span(self._model_call(request, handler))
+
+    async def _model_call(
         self, request: ModelRequest[Any], handler: AsyncModelCall
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         commands: Commands = []
@@ -98,10 +120,33 @@ class _Fused(AgentMiddleware[Any, Any, Any]):
     def _wrap_tool_call(self, request: ToolCallRequest, handler: ToolCall) -> ToolResult:
         return _around_tool(self._around_tool, request, handler)
 
-    async def _awrap_tool_call(
+    @_with_signature
+    def _awrap_tool_call(
         self, request: ToolCallRequest, handler: AsyncToolCall
-    ) -> ToolResult:
-        return await _aaround_tool(self._around_tool, request, handler)
+    ) -> Awaitable[ToolResult]:
+        return _in_span(_aaround_tool(self._around_tool, request, handler))
+
+
+def _in_span(work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+    """The work; within the span of the hook, if it is traced."""
+    span = get_current_run_tree()
+    return work if span is None else _traced(span, work)
+
+
+async def _traced(span: RunTree, work: Coroutine[Any, Any, T]) -> T:
+    """Do the work, and end its span again: it ended when the hook returned the coroutine."""
+    error: str | None = None
+    try:
+        with tracing_context(parent=span):
+            return await work
+    except BaseException as raised:
+        error = repr(raised)
+        raise
+    finally:
+        with suppress(Exception):  # what cannot be traced must still run
+            span.end(error=error)
+            if tracing_is_enabled() is True:
+                span.patch()
 
 
 def _around(

@@ -7,7 +7,7 @@ reads the environment, opens a connection or calls a model.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from deepagents.backends.protocol import BackendProtocol
 from deepagents.middleware.filesystem import FilesystemPermission
@@ -20,6 +20,7 @@ from langgraph.graph.state import StateGraph
 
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.core.usage import Limits
+from bathysphere.flow import FlowPolicy
 from bathysphere.harness.state import HarnessState
 from bathysphere.middleware.approvals import Approval, ApprovalMode
 
@@ -86,6 +87,11 @@ class AgentSpec:
     """
     approval_mode: ApprovalMode = "per_call"
     """Whether each call waits on its own, or all calls of a turn in one question."""
+    flow: FlowPolicy | Literal["auto"] | None = "auto"
+    """What the tools do, if calls are to be vouched for once untrusted text was read.
+
+    `auto`: if the agent has tools of MCP servers or for the web. None: never.
+    """
     limits: Limits = field(default_factory=Limits)
     """Limits of a run, for the whole tree of agents."""
     subagent_model: BaseChatModel | None = None

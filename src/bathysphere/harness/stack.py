@@ -9,8 +9,10 @@ layers are directly around the model and the tools. Subagents have the same stac
 | Planning | | one list at a time | |
 | Compaction | history fits the window | | |
 | Turn | | | run id, dangling calls |
+| Consent | | one question per call, whichever layer asks | |
 | *the agent's own* | | | |
 | prompt caching | marks what the provider may cache | | |
+| Flow | plans once per run, judges calls | asks if nobody vouched; then in place of Approvals | |
 | Approvals | | asks for approval | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
@@ -33,17 +35,21 @@ from langchain_core.tools import BaseTool
 
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.usage import Limits
+from bathysphere.harness.flow import check_flow, flow_options
 from bathysphere.harness.spec import AgentSpec, SubagentSpec, Tool
 from bathysphere.middleware.approvals import Approval, ApprovalMode, ApprovalsMiddleware
 from bathysphere.middleware.compaction import CompactionMiddleware
+from bathysphere.middleware.consent import ConsentMiddleware
 from bathysphere.middleware.content import ContentMiddleware
 from bathysphere.middleware.effects import EffectsMiddleware
 from bathysphere.middleware.failures import FailuresMiddleware
 from bathysphere.middleware.files import FilesMiddleware
+from bathysphere.middleware.flow import FlowMiddleware
 from bathysphere.middleware.limits import LimitsMiddleware
 from bathysphere.middleware.payments.middleware import PaymentsMiddleware, metered_summary
 from bathysphere.middleware.planning import GUIDANCE, PlanningMiddleware
 from bathysphere.middleware.turn import TurnMiddleware
+from bathysphere.models.tool_names import tool_name
 from bathysphere.upstream import append_prompt_caching_middleware, approvals_from_permissions
 
 Layer = AgentMiddleware[Any, Any, Any]
@@ -99,6 +105,7 @@ def main_agent(spec: AgentSpec) -> Agent:
             approval_mode=spec.approval_mode,
             permissions=spec.permissions,
             limits=spec.limits,
+            flow=flow_options(spec, spec.tools, spec.middleware),
         ),
         response_format=spec.response_format,
     )
@@ -110,12 +117,13 @@ def subagent(spec: AgentSpec, sub: SubagentSpec) -> Agent:
     skills = (
         SkillsMiddleware(backend=spec.backend, sources=list(sub.skills)) if sub.skills else None
     )
+    tools = spec.tools if sub.tools is None else sub.tools
     return Agent(
         name=sub.name,
         description=sub.description,
         model=model,
         prompt=_prompt(sub.prompt),
-        tools=spec.tools if sub.tools is None else sub.tools,
+        tools=tools,
         stack=_stack(
             model=model,
             summary_model=spec.summary_model,
@@ -125,6 +133,7 @@ def subagent(spec: AgentSpec, sub: SubagentSpec) -> Agent:
             approval_mode=spec.approval_mode,
             permissions=spec.permissions if sub.permissions is None else sub.permissions,
             limits=spec.limits,
+            flow=flow_options(spec, tools, sub.middleware, is_subagent=True),
         ),
         response_format=sub.response_format,
     )
@@ -155,11 +164,12 @@ def check_subagents(spec: AgentSpec) -> None:
             )
 
 
-def tool_name(tool: Tool) -> str:
-    """The name by which the model calls a tool."""
-    if isinstance(tool, dict):
-        return str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type"))
-    return tool.name if isinstance(tool, BaseTool) else str(getattr(tool, "__name__", tool))
+def check_declarations(spec: AgentSpec, agents: Sequence[Agent]) -> None:
+    """Reject flow declarations for tools or arguments that no agent of the spec has."""
+    layers = [layer for agent in agents for layer in agent.stack.layers]
+    tools = [tool for agent in agents for tool in agent.tools]
+    tools += [tool for layer in layers for tool in _tools_of(layer)]
+    check_flow(spec, tools, [name for layer in layers for name in getattr(layer, "servers", ())])
 
 
 def _tools_of(layer: Layer) -> Sequence[BaseTool]:
@@ -180,6 +190,7 @@ def _stack(
     approval_mode: ApprovalMode,
     permissions: Sequence[FilesystemPermission],
     limits: Limits,
+    flow: Mapping[str, Any] | None,
 ) -> Stack:
     counting = LimitsMiddleware(limits)
     inner: list[Layer] = []
@@ -189,10 +200,16 @@ def _stack(
     shell: dict[str, Approval] = {"execute": True} if supports_execution(backend) else {}
     gated = {**shell, **from_permissions, **approvals}
     batched: list[Layer] = []
+    asking: list[Layer] = []
     if gated and approval_mode == "batched":
         batched.append(HumanInTheLoopMiddleware(gated))  # a graph step, so not among the fused ones
+    elif flow is not None:
+        layer = FlowMiddleware(**flow, approvals=gated)  # asks once for both
+        inner.append(layer)
+        asking.append(ConsentMiddleware(layer))
     elif gated:
         inner.append(ApprovalsMiddleware(gated))
+        asking.append(ConsentMiddleware())
     inner += [
         FailuresMiddleware(),
         counting,
@@ -212,6 +229,7 @@ def _stack(
                 around_summary=metered_summary,
             ),
             TurnMiddleware(),
+            *(asking if own else ()),  # only the agent's own layers ask, too
         ),
         own=(*own, *batched),
         inner=tuple(inner),

@@ -1,6 +1,7 @@
 """The state of all harness agents, and the declared writer of each state field."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
 from deepagents.graph import DeepAgentState
@@ -21,12 +22,20 @@ def merge_messages(messages: list[AnyMessage] | None, writes: Sequence[Any]) -> 
     """Merge messages like deepagents, with a fast path for appending."""
     known = messages or []
     new = [m for write in writes for m in (write if isinstance(write, list) else [write])]
-    if all(isinstance(m, BaseMessage) and not isinstance(m, RemoveMessage) for m in new):
-        ids = {m.id for m in known if isinstance(m, BaseMessage) and m.id is not None}
-        fresh = [m.id for m in new if m.id is not None]
-        if len(ids) == len(known) and len(ids | set(fresh)) == len(ids) + len(new):
+    if _are_messages(known[:1]) and _are_messages(new):
+        ids = [m.id for m in new if m.id is not None]
+        fresh = set(ids)
+        # Without a loop in Python: this runs four times per step, over the whole history.
+        if len(fresh) == len(ids) and fresh.isdisjoint(map(_id_of, known)):
             return [*known, *new]
     return merge_message_writes(messages, list(writes))
+
+
+_id_of = attrgetter("id")
+
+
+def _are_messages(values: Sequence[Any]) -> bool:
+    return all(isinstance(m, BaseMessage) and not isinstance(m, RemoveMessage) for m in values)
 
 
 class HarnessState(DeepAgentState):

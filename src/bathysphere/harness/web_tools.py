@@ -7,12 +7,14 @@ addresses leave the machine; require approval for the tools where that matters.
 from dataclasses import dataclass, field
 
 from langchain.tools import ToolRuntime
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
 from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.run_context import context_of
+from bathysphere.flow import flow
+from bathysphere.models.declared_tool import DeclaredTool
 from bathysphere.tools.fetch import Fetcher, FetchRules
 from bathysphere.tools.pages import PageReader
 from bathysphere.tools.parsing_budget import LOCAL, Requester
@@ -54,19 +56,21 @@ class WebAccess:
     def tools(self) -> dict[str, BaseTool]:
         """The tools by name."""
         return {
-            WEB_SEARCH: StructuredTool.from_function(
+            WEB_SEARCH: DeclaredTool.from_function(
                 coroutine=self._search,
                 name=WEB_SEARCH,
                 description=SEARCH,
                 args_schema=_Query,
                 infer_schema=False,
+                flow=flow(sends=True, query="query"),
             ),
-            FETCH_PAGE: StructuredTool.from_function(
+            FETCH_PAGE: DeclaredTool.from_function(
                 coroutine=self._fetch,
                 name=FETCH_PAGE,
                 description=FETCH,
                 args_schema=_Address,
                 infer_schema=False,
+                flow=flow(sends=True, url="where"),
             ),
         }
 

@@ -9,14 +9,22 @@ In `batched` mode LangChain's own layer is used: all gated calls of a model's tu
 (`action_requests`), answered by a list of `decisions`, and no call of the turn runs before. Front
 ends written for LangChain's default expect that.
 
+A call that an outer layer asked about, such as File approvals, is not asked about again.
+
 Order: outside Failures and Limits. No state.
 """
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
 
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
-from langchain.agents.middleware.types import AgentMiddleware
+from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from bathysphere.flow import consent
+
+ToolResult = ToolMessage | Command[Any]
 
 Approval = bool | InterruptOnConfig
 """`True` allows every kind of answer; a config restricts them and when to ask."""
@@ -34,6 +42,22 @@ class ApprovalsMiddleware(HumanInTheLoopMiddleware):
 
     def __init__(self, approvals: Mapping[str, Approval]) -> None:
         super().__init__(dict(approvals), interrupt_mode="per_call")
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]
+    ) -> ToolResult:
+        """Ask, unless an outer layer did."""
+        if consent.take(request.tool_call):
+            return handler(request)
+        return super().wrap_tool_call(request, handler)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """Ask, unless an outer layer did."""
+        if consent.take(request.tool_call):
+            return await handler(request)
+        return await super().awrap_tool_call(request, handler)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from langchain.agents import AgentState
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -39,6 +39,8 @@ from bathysphere.argument.map import (
 from bathysphere.argument.quotes import MIN_QUOTE, find_quote, passage_of, who_said
 from bathysphere.argument.review import decisions_on
 from bathysphere.core.writers import ByClient
+from bathysphere.flow import flow
+from bathysphere.models.declared_tool import DeclaredTool
 
 # ── text for the model ──
 
@@ -88,7 +90,7 @@ MAX_CHARACTERS = 20_000
 
 
 class ArgumentMapState(AgentState[Any]):
-    """State of the Argument map layer."""
+    """State of the argument map."""
 
     argument_map: NotRequired[Annotated[ByClient[ArgumentMap], merge]]
 
@@ -303,8 +305,8 @@ def _read(runtime: ToolRuntime, args: dict[str, Any]) -> _Window | _Failed:
 
 
 def _tool(run: Callable[..., Any], name: str, words: str, asks: type[BaseModel]) -> BaseTool:
-    return StructuredTool.from_function(
-        run, name=name, description=words, args_schema=asks, infer_schema=False
+    return DeclaredTool.from_function(
+        run, name=name, description=words, args_schema=asks, infer_schema=False, flow=flow()
     )
 
 

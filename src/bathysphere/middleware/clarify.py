@@ -18,6 +18,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from bathysphere.core.writers import ByEngine
+from bathysphere.models.answers import ANSWER
 
 # ── text for the model ──
 
@@ -37,7 +38,6 @@ BUDGET = "You may ask at most {max_questions} questions in a run."
 NONE_LEFT = "No questions are left in this run. State your assumption in your answer and go on."
 CHOSE = "The person chose: {choice}"
 ADDED = "They added: {words}"
-ANSWER = "answer"  # key in a result's additional_kwargs: the person's answer
 
 # ── state ──
 

@@ -19,7 +19,7 @@ from deepagents.middleware.summarization import (
 )
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
 from bathysphere.models.tokens import Limit
@@ -28,6 +28,10 @@ AroundSummary = Callable[
     [Callable[[Limit], Awaitable[str]], list[AnyMessage]], Awaitable[str | None]
 ]
 """Wraps the call that writes a summary; returns None if it must not be written."""
+
+
+TRUNCATED_TOOLS = frozenset(("write_file", "edit_file"))
+"""The tools whose arguments upstream shortens."""
 
 
 class CompactionMiddleware(SummarizationMiddleware):
@@ -100,6 +104,15 @@ class CompactionMiddleware(SummarizationMiddleware):
             raise _NoSummaryError
         return summary
 
+    def _truncate_args(
+        self, messages: list[AnyMessage], total_tokens: int
+    ) -> tuple[list[AnyMessage], bool]:
+        """Shorten long arguments of old file changes, if there are any."""
+        if TRUNCATED_TOOLS.isdisjoint(_called(messages)):
+            return messages, False
+        shortened: tuple[list[AnyMessage], bool] = super()._truncate_args(messages, total_tokens)
+        return shortened
+
     def _limited(self, limit: Limit) -> Any:
         """LangChain's summarization helper, with limited output."""
         helper = copy(self._lc_helper)
@@ -112,6 +125,17 @@ class CompactionMiddleware(SummarizationMiddleware):
             raise _NoSummaryError
 
 
+def _called(messages: Iterable[AnyMessage]) -> list[str]:
+    """The names of the tools that a history calls."""
+    return [
+        call["name"]
+        for message in messages
+        # `isinstance` is slow for a message of another class.
+        if type(message) is not ToolMessage and isinstance(message, AIMessage)
+        for call in message.tool_calls
+    ]
+
+
 class _NoSummaryError(Exception):
     """No summary is written: a limit is reached, or the call was not paid for."""
 
@@ -120,22 +144,28 @@ class TokenCounter:
     """`count_tokens_approximately` with a cache per message and per set of tools."""
 
     def __init__(self) -> None:
-        self._messages: dict[int, tuple[weakref.ref[BaseMessage], int]] = {}
+        self._messages: dict[int, int] = {}
+        self._alive: dict[int, weakref.ref[BaseMessage]] = {}
         self._tools: dict[tuple[int, ...], tuple[list[Any], int]] = {}
 
     def __call__(self, messages: Iterable[Any], *, tools: list[Any] | None = None) -> int:
         """Count the tokens of messages and tool schemas."""
-        return sum(map(self._of_message, messages)) + (self._of_tools(tools) if tools else 0)
+        counted, known = list(messages), self._messages
+        for message in [message for message in counted if id(message) not in known]:
+            self._add(message)
+        return sum(map(known.__getitem__, map(id, counted))) + (
+            self._of_tools(tools) if tools else 0
+        )
 
-    def _of_message(self, message: BaseMessage) -> int:
+    def _add(self, message: BaseMessage) -> None:
+        """Count a message once; its id is forgotten with it, before another object can have it."""
         key = id(message)
-        known = self._messages.get(key)
-        if known is not None and known[0]() is message:
-            return known[1]
-        tokens = count_tokens_approximately([message])
-        reference = weakref.ref(message, lambda _: self._messages.pop(key, None))
-        self._messages[key] = (reference, tokens)
-        return tokens
+        self._messages[key] = count_tokens_approximately([message])
+        self._alive[key] = weakref.ref(message, lambda _: self._forget(key))
+
+    def _forget(self, key: int) -> None:
+        self._messages.pop(key, None)
+        self._alive.pop(key, None)
 
     def _of_tools(self, tools: list[Any]) -> int:
         key = tuple(map(id, tools))

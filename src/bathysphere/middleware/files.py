@@ -1,15 +1,16 @@
 """Files: file tools over a backend, safe for parallel edits by subagents.
 
 deepagents' filesystem layer with changes: while a tool runs, scratch files are shared by the whole
-tree (see `backends.scratch`), deletion markers are cleared when the next run starts, and the `grep`
-tool is not copied (with its schema rebuilt) for every model call.
+tree (see `backends.scratch`), deletion markers are cleared when the next run starts, the `grep`
+tool is not copied (with its schema rebuilt) for every model call, and messages of earlier turns are
+not searched again for attachments of tool results and for evicted text.
 
 Order: outermost, as in deepagents. State: `files`, `run_id`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, TypeVar
 
 from deepagents.backends.protocol import BackendProtocol, SandboxBackendProtocol
 from deepagents.middleware.filesystem import (
@@ -24,13 +25,16 @@ from langchain.agents.middleware.types import (
     ModelResponse,
     ToolCallRequest,
 )
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command
 
 from bathysphere.backends.scratch import merge_files, settle, share, tombstones
 from bathysphere.core.writers import ByEngine, Writer
+from bathysphere.models.history import human_messages
+
+T = TypeVar("T")
 
 # ── text for the model ──
 
@@ -84,7 +88,7 @@ class FilesMiddleware(FilesystemMiddleware):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Settle the files of the last step, then call the model."""
         _settle(request.state)
-        return super().wrap_model_call(request, handler)
+        return super().wrap_model_call(*self._last_turn(request, handler))
 
     async def awrap_model_call(
         self,
@@ -93,7 +97,30 @@ class FilesMiddleware(FilesystemMiddleware):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Settle the files of the last step, then call the model."""
         _settle(request.state)
-        return await super().awrap_model_call(request, handler)
+        return await super().awrap_model_call(*self._last_turn(request, handler))
+
+    def _last_turn(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], T]
+    ) -> tuple[ModelRequest[Any], Callable[[ModelRequest[Any]], T]]:
+        """The request with its last turn only, and a handler that puts the earlier ones back."""
+        start = self._start_of_turn(request.messages)
+        earlier, recent = request.messages[:start], request.messages[start:]
+        return (
+            request.override(messages=recent),
+            lambda changed: handler(changed.override(messages=[*earlier, *changed.messages])),
+        )
+
+    def _start_of_turn(self, messages: Sequence[AnyMessage]) -> int:
+        """Where the last model turn starts; 0 if upstream may change an earlier message.
+
+        It changes human messages that it marked, and what follows the last answer of the model.
+        """
+        if self._offload_binary_content:
+            return 0
+        places = range(len(messages) - 1, -1, -1)
+        start = next((at for at in places if isinstance(messages[at], AIMessage)), 0)
+        earlier = (m for at, m in human_messages(messages) if at < start)
+        return 0 if any(m.additional_kwargs for m in earlier) else start
 
     def wrap_tool_call(
         self,

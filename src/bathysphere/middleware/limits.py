@@ -32,7 +32,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from bathysphere.core.live import RecentRuns
-from bathysphere.core.usage import Limits, Meter, Stop, Usage, join
+from bathysphere.core.usage import Limits, Meter, Stop, Usage, is_preliminary, join
 from bathysphere.core.writers import ByEngine
 from bathysphere.models.endings import ending
 from bathysphere.upstream import CONFIG_KEY_READ
@@ -184,7 +184,8 @@ def _answer(
 ) -> ExtendedModelResponse[Any]:
     meter.add_tokens(place, sum(_tokens(message, request) for message in response.result))
     usage = meter.usage(place)
-    if place == "" and not any(getattr(m, "tool_calls", None) for m in response.result):
+    is_last = not any(getattr(m, "tool_calls", None) for m in response.result)
+    if place == "" and is_last and not is_preliminary():
         _meters.forget(meter.run_id)
     return ExtendedModelResponse(model_response=response, command=Command(update={"usage": usage}))
 

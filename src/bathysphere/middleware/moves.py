@@ -32,7 +32,6 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.tools import StructuredTool
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel, Field, ValidationError
@@ -54,6 +53,8 @@ from bathysphere.argument.map import merge
 from bathysphere.argument.moves import FORMS, Move, last_question_in, misfits
 from bathysphere.core.errors import RequestRefused
 from bathysphere.core.writers import ByClient, ByEngine
+from bathysphere.flow import flow
+from bathysphere.models.declared_tool import DeclaredTool
 from bathysphere.models.endings import ended_by
 from bathysphere.models.structured_output import schema_settings, without_stream
 
@@ -138,12 +139,13 @@ class MovesMiddleware(AgentMiddleware[MovesState, Any, Any]):
         super().__init__()
         self.questions_a_turn = questions_a_turn
         self.tools = [
-            StructuredTool.from_function(
+            DeclaredTool.from_function(
                 _choose_move,
                 name=TOOL,
                 description="Keep the move of this turn.",
                 args_schema=_Call,
                 infer_schema=False,
+                flow=flow(reads="trusted"),
             )
         ]
 

@@ -16,6 +16,9 @@ from bathysphere.policy.domains import ANY, any_covers, covers, host_of
 from bathysphere.policy.plan import FETCH_PAGE, Plan, Step
 from bathysphere.policy.rules import Policy
 
+PROSE = "prose."
+"""Prefix of the ids of questions about the policy's prose."""
+
 Outcome = Literal["approved", "rejected", "open"]
 """No violations; violations; questions that no rule decides."""
 
@@ -41,12 +44,16 @@ class _Data(BaseModel):
 
 
 class Violation(_Data):
-    """A violation of the policy, found by a rule or a judgement."""
+    """A violation of the policy, found by a rule or a judgement.
+
+    A judgement has the `question` that was judged.
+    """
 
     rule: str
     message: str
     step: str | None = None
     decided_by: Literal["rule", "judgement"] = "rule"
+    question: str = ""
 
 
 class Suggestion(_Data):
@@ -66,12 +73,13 @@ class OpenQuestion(_Data):
 
 
 class Judgement(_Data):
-    """An auditor's answer to one open question."""
+    """An auditor's answer to one open question; `judge` adds the question."""
 
     rule: str
     allowed: bool
     reason: str = ""
     suggestion: str = ""
+    question: str = ""
 
 
 class Verdict(_Data):
@@ -110,6 +118,10 @@ def audit(
         *_content(plan, policy),
     ]
     found += [OpenQuestion(rule=f"judge.{q.id}", question=q.question) for q in policy.judge]
+    found += [
+        OpenQuestion(rule=f"{PROSE}{number}", question=sentence)
+        for number, sentence in enumerate(policy.sentences, 1)
+    ]
     violations = tuple(item for item in found if isinstance(item, Violation))
     opened = tuple(item for item in found if isinstance(item, OpenQuestion))
     return Verdict(
@@ -123,8 +135,11 @@ def audit(
 
 
 def judge(verdict: Verdict, judgements: Sequence[Judgement]) -> Verdict:
-    """Add an auditor's answers; unrelated answers are ignored, a missing one counts as no."""
-    answers = {judgement.rule: judgement for judgement in judgements}
+    """Add an auditor's answers; unrelated answers are ignored, a missing one counts as no.
+
+    Of several answers to one question, a no counts.
+    """
+    answers = {one.rule: one for one in sorted(judgements, key=lambda one: not one.allowed)}
     violations, suggestions = list(verdict.violations), list(verdict.suggestions)
     for question in verdict.open:
         answer = answers.get(question.rule)
@@ -136,20 +151,25 @@ def judge(verdict: Verdict, judgements: Sequence[Judgement]) -> Verdict:
                     message=reason,
                     step=question.step,
                     decided_by="judgement",
+                    question=question.question,
                 )
             )
         if answer and answer.suggestion:
             suggestions.append(
                 Suggestion(rule=question.rule, message=answer.suggestion, step=question.step)
             )
-    used = tuple(answers[question.rule] for question in verdict.open if question.rule in answers)
+    used = {
+        question.rule: answers[question.rule].model_copy(update={"question": question.question})
+        for question in verdict.open
+        if question.rule in answers
+    }
     return verdict.model_copy(
         update={
             "verdict": "rejected" if violations else "approved",
             "violations": tuple(violations),
             "suggestions": tuple(suggestions),
             "open": (),
-            "judgements": used,
+            "judgements": tuple(used.values()),
         }
     )
 

@@ -1,7 +1,7 @@
-"""POLICY.md: prose for people, with rules in fenced blocks.
+"""POLICY.md: rules in fenced blocks, which code checks, and sentences, which the auditor judges.
 
-The rules are TOML in blocks that start with ` ```toml policy `. All such blocks of the file are
-read as one; an unknown key is an error, so that a misspelt rule never silently allows.
+The rules are TOML. All blocks of the file are read as one; an unknown key is an error, so that a
+misspelt rule never silently allows. A file without a block has the rules that ship.
 """
 
 import re
@@ -20,21 +20,15 @@ from pydantic import (
 )
 
 from bathysphere.core.canonical import sha256
-from bathysphere.core.errors import ConfigError
+from bathysphere.policy.document import START, split
 from bathysphere.policy.domains import clean_pattern
+from bathysphere.policy.errors import BadPolicy
 from bathysphere.policy.plan import FETCH_PAGE, READ_CONTEXT, SEARCH_CORPUS, WEB_SEARCH
-
-_FENCE = re.compile(r"^```toml policy[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+from bathysphere.policy.prose import sentences_of
 
 RuleId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 DataKind = Literal["question", "context"]
 """The user's question; their attachments (files, notes and snippets)."""
-
-
-class BadPolicy(ConfigError):
-    """POLICY.md is invalid."""
-
-    code = "bad_policy"
 
 
 def _pattern(text: str) -> str:
@@ -122,7 +116,13 @@ class Question(_Rules):
 
 
 class Policy(_Rules):
-    """The rules of a POLICY.md, and the prose around them."""
+    """The rules of a policy, and the sentences that the auditor is asked about.
+
+    Attributes:
+        sentences: Sentences of the prose; they add questions and change no rule.
+        has_own_rules: Whether the rules are the file's own and not the ones that ship.
+        sha256: The hash of all that decides: the file, and the shipped one if its rules apply.
+    """
 
     version: Literal[1]
     tools: ToolRules = ToolRules()
@@ -131,7 +131,8 @@ class Policy(_Rules):
     data: DataRules = DataRules()
     content: ContentRules = ContentRules()
     judge: tuple[Question, ...] = ()
-    prose: str = ""
+    sentences: tuple[str, ...] = ()
+    has_own_rules: bool = True
     sha256: str = ""
 
     @model_validator(mode="after")
@@ -142,31 +143,29 @@ class Policy(_Rules):
         return self
 
 
+_NOT_RULES = {"sentences", "has_own_rules", "sha256"}
+
+
 def read_policy(text: str) -> Policy:
     """Parse the policy of a POLICY.md.
 
     Raises:
-        BadPolicy: No block of rules, invalid TOML, an unknown key or an invalid value.
+        BadPolicy: Neither rules nor sentences, a block that is not one of rules, invalid TOML, an
+            unknown key, an invalid value, or too much prose.
     """
-    blocks = _FENCE.findall(text)
-    if not blocks:
+    document = split(text)
+    sentences = sentences_of(document.prose)
+    if document.rules is not None:
+        rules = _rules(document.rules)
+        return rules.model_copy(update={"sentences": sentences, "sha256": _hash(text)})
+    if not sentences:
         raise BadPolicy(
-            "The policy contains no rules",
-            hint="put them in a block that starts with ```toml policy",
+            "The policy is empty",
+            hint=f"write sentences, or rules in a block that starts with {START}",
         )
-    try:
-        rules = tomllib.loads("\n".join(blocks))
-    except tomllib.TOMLDecodeError as error:
-        raise BadPolicy(f"Invalid TOML: {error}") from error
-    if own := {"prose", "sha256"} & set(rules):
-        raise BadPolicy(f"Unknown rules: {sorted(own)}")
-    prose = _FENCE.sub("", text).strip()
-    try:
-        return Policy.model_validate(
-            rules | {"prose": prose, "sha256": sha256(text.encode("utf-8"))}
-        )
-    except ValidationError as error:
-        raise BadPolicy("; ".join(_in_words(error))) from error
+    shipped = default_policy_text()
+    update = {"sentences": sentences, "has_own_rules": False, "sha256": _hash(shipped + text)}
+    return default_policy().model_copy(update=update)
 
 
 def default_policy_text() -> str:
@@ -175,8 +174,31 @@ def default_policy_text() -> str:
 
 
 def default_policy() -> Policy:
-    """Return the default policy."""
-    return read_policy(default_policy_text())
+    """Return the default policy; its prose explains its rules, and asks nothing."""
+    text = default_policy_text()
+    rules = _rules(split(text).rules or "")
+    return rules.model_copy(update={"has_own_rules": False, "sha256": _hash(text)})
+
+
+def _rules(toml: str) -> Policy:
+    try:
+        rules = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
+        hint = "correct the blocks of rules; together they are one TOML document"
+        raise BadPolicy(f"Invalid TOML in the rules: {error}", hint=hint) from error
+    if own := _NOT_RULES & set(rules):
+        raise BadPolicy(f"Unknown rules: {sorted(own)}", hint=_KEYS)
+    try:
+        return Policy.model_validate(rules)
+    except ValidationError as error:
+        raise BadPolicy("; ".join(_in_words(error)), hint=_KEYS) from error
+
+
+_KEYS = "the keys and their values are listed in docs/policy.md"
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8"))
 
 
 def _in_words(error: ValidationError) -> list[str]:

@@ -29,7 +29,7 @@ from bathysphere.registry.toml_lines import TomlLines
 
 DECISIONS: tuple[str, ...] = get_args(DecisionType)
 _ELSEWHERE = {
-    "mcp_servers": "MCP servers cannot be configured here; wrap the calls in a tool",
+    "mcp_servers": "configure MCP servers in an mcp.json, and name them with the key mcp",
     "prompt": "write the prompt to prompt.md",
     "skills": "put skills in the folder skills/",
     "model": "use [models] with main, subagent and summary",
@@ -100,10 +100,12 @@ class AgentFile(_Table):
     name: str | None = None
     description: str = ""
     tools: list[str] = Field(default_factory=list)
+    mcp: list[str] = Field(default_factory=list)
     max_questions: PositiveInt = 3
     models: ModelsTable = Field(default_factory=ModelsTable)
     approvals: dict[str, ApprovalValue] = Field(default_factory=dict)
     approval_mode: ApprovalMode = "per_call"
+    flow: bool = True
     limits: LimitsTable = Field(default_factory=LimitsTable)
     subagents: dict[str, SubagentTable] | None = None
 
@@ -156,7 +158,7 @@ def read_text(file: Path, *, label: str) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise LoadError(f"File not found: {label}", hint="write it") from error
+        raise LoadError(f"File not found: {label}", hint="create it") from error
     except UnicodeDecodeError as error:
         raise LoadError(f"{label}: Not UTF-8", hint=f"save {label} as UTF-8") from error
 

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepagents.backends.composite import CompositeBackend
 from deepagents.backends.protocol import BackendProtocol
 from langchain.agents.middleware import InterruptOnConfig
 from langchain.agents.middleware.types import AgentMiddleware
 
-from bathysphere.backends.read_only import ReadOnlyFolder
 from bathysphere.backends.scratch import ScratchBackend
+from bathysphere.harness.skills import (
+    SKILL_FILE,
+    SKILLS_PATH,
+    skill_problem,
+    skills_in,
+    with_skills,
+)
 from bathysphere.harness.spec import (
     GENERAL_PURPOSE,
     SUBAGENT_PROMPT,
@@ -25,22 +30,21 @@ from bathysphere.harness.spec import (
 from bathysphere.harness.web_tools import WebAccess
 from bathysphere.middleware.approvals import Approval
 from bathysphere.middleware.clarify import ClarifyMiddleware
+from bathysphere.middleware.mcp import McpMiddleware
 from bathysphere.models.settings import ModelSettings, subagent_key
 from bathysphere.registry.agent_file import AgentSource, SubagentTable, read_agent_file, read_text
 from bathysphere.registry.errors import LoadError
 from bathysphere.registry.folder_tools import FolderTools, load_tools
 from bathysphere.registry.targets import AGENT_FILE, FolderTarget, check_name
+from bathysphere.tools.mcp.hub import McpHub
+from bathysphere.tools.mcp.settings import VARIABLE
 
 if TYPE_CHECKING:
     from bathysphere.models.resolve import Models
 
 PROMPT = "prompt.md"
 SKILLS = "skills"
-SKILL_FILE = "SKILL.md"
 SUBAGENTS = "subagents"
-SKILLS_PATH = "/skills/"
-"""Where the agent finds its skills among its files."""
-_FENCE = "---"
 
 Layer = AgentMiddleware[Any, Any, Any]
 
@@ -83,6 +87,18 @@ class AgentFolder:
         chosen["subagents"] = {**settings.subagents, **named}
         return settings.model_copy(update=chosen)
 
+    def check_mcp(self, hub: McpHub | None) -> None:
+        """Check that the process has the MCP servers that the folder names.
+
+        Raises:
+            LoadError: It has none, or not this one for this agent; the message names the line.
+        """
+        known = hub.config.for_agent(self.name) if hub is not None else ()
+        for index, name in enumerate(self.source.content.mcp):
+            if name not in known:
+                where = f"{hub.config.file} for this agent" if hub else f"no file ({VARIABLE})"
+                raise self.source.error(f"No MCP server '{name}' in {where}", "mcp", index)
+
     def spec(
         self,
         *,
@@ -90,10 +106,13 @@ class AgentFolder:
         backend: BackendProtocol | None = None,
         reliability: tuple[Layer, ...] = (),
         web: WebAccess | None = None,
+        mcp: McpHub | None = None,
     ) -> AgentSpec:
         """Describe the agent, without running it or reading the environment."""
         content = self.source.content
         web = web or WebAccess()
+        if mcp is not None and content.mcp:
+            reliability = (McpMiddleware(mcp, content.mcp), *reliability)
         questions = (
             [ClarifyMiddleware(max_questions=content.max_questions)] if self.tools.asks else []
         )
@@ -113,6 +132,7 @@ class AgentFolder:
             middleware=(*questions, *reliability),
             approvals={name: _approval(value) for name, value in content.approvals.items()},
             approval_mode=content.approval_mode,
+            flow="auto" if content.flow else None,
             limits=content.limits.limits(),
             skills=self._skill_paths(),
         )
@@ -135,7 +155,7 @@ class AgentFolder:
     def _files(self, backend: BackendProtocol) -> BackendProtocol:
         if self.skills is None:
             return backend
-        return CompositeBackend(backend, {SKILLS_PATH: ReadOnlyFolder(self.skills)})
+        return with_skills(backend, self.skills)
 
 
 def read_agent_folder(target: FolderTarget) -> AgentFolder:
@@ -210,28 +230,13 @@ def _text(target: FolderTarget, name: str) -> str:
 def _skills(target: FolderTarget) -> Path | None:
     """The folder of skills, if it has any; each is checked, because loading skips a bad one."""
     folder = target.folder / SKILLS
-    skills = [each for each in sorted(folder.glob("*")) if each.is_dir()]
+    skills = skills_in(folder)
     for skill in skills:
-        _check_skill(skill, target.label(f"{SKILLS}/{skill.name}/{SKILL_FILE}"))
+        label = target.label(f"{SKILLS}/{skill.name}/{SKILL_FILE}")
+        problem = skill_problem(skill.name, read_text(skill / SKILL_FILE, label=label))
+        if problem is not None:
+            raise LoadError(f"{label}:{problem.line}: {problem.message}", hint=problem.hint)
     return folder if skills else None
-
-
-def _check_skill(skill: Path, label: str) -> None:
-    hint = "start it with lines: ---, name: …, description: …, ---"
-    text = [line.rstrip() for line in read_text(skill / SKILL_FILE, label=label).splitlines()]
-    if not text or text[0] != _FENCE or _FENCE not in text[1:]:
-        raise LoadError(f"{label}:1: No front matter", hint=hint)
-    lines = text[1 : text.index(_FENCE, 1)]
-    values = {
-        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)
-    }
-    for key in ("name", "description"):
-        if not values.get(key):
-            raise LoadError(f"{label}:1: The front matter has no '{key}'", hint=hint)
-    if (name := values["name"].strip("\"'")) != skill.name:
-        line = next(n for n, text in enumerate(lines, 2) if text.startswith("name"))
-        problem = f"The name '{name}' differs from its folder '{skill.name}'"
-        raise LoadError(f"{label}:{line}: {problem}", hint="rename one of them")
 
 
 def _approval(value: Any) -> Approval:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bathysphere.harness.web_tools import WebAccess
     from bathysphere.models.settings import ModelSettings
+    from bathysphere.tools.mcp.hub import McpHub
 
 SpecFunction = Callable[..., Spec]
 """`spec(*, models, backend, reliability, config)`: gets the models of the settings."""
@@ -71,6 +72,7 @@ def resolve_agent(
     config: Any = None,
     model: str | None = None,
     web: "WebAccess | None" = None,
+    mcp: "McpHub | None" = None,
 ) -> Spec | Graph:
     """The agent's spec, with its models, or its compiled graph.
 
@@ -81,6 +83,7 @@ def resolve_agent(
         config: Agent-specific configuration.
         model: The main model, in place of both.
         web: How agents reach the web.
+        mcp: The MCP servers of this process.
 
     Raises:
         LoadError: Its factory fails.
@@ -89,9 +92,11 @@ def resolve_agent(
     content = agent.content
     if isinstance(content, SpecSource):
         settings = agent_settings(agent, settings, model=model)
+        if content.folder is not None:
+            content.folder.check_mcp(mcp)
         try:
             return configured_spec(
-                content.load(), settings, backend=backend, config=config, web=web
+                content.load(), settings, backend=backend, config=config, web=web, mcp=mcp
             )
         except ConfigError as error:
             if names_models(agent):

@@ -3,9 +3,10 @@
 from bathysphere.core.errors import ConfigError
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec, SubagentSpec
-from bathysphere.harness.stack import Agent, main_agent, subagent, tool_name
+from bathysphere.harness.stack import Agent, main_agent, subagent
 from bathysphere.models.demo.model import DemoTourModel
 from bathysphere.models.resolve import Models
+from bathysphere.models.tool_names import tool_name
 from bathysphere.registry.agent_file import suggestion
 from bathysphere.registry.agent_folder import AgentFolder
 from bathysphere.registry.errors import load_failure

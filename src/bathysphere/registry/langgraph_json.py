@@ -6,7 +6,8 @@ process that already runs; they are listed, so that a command can say so.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -14,6 +15,13 @@ from typing import Any, TypeVar
 
 from bathysphere.core.env_file import parse_env_file
 from bathysphere.registry.errors import LoadError
+from bathysphere.registry.project_sections import (
+    Expiry,
+    SectionProblem,
+    StoreIndex,
+    check_index,
+    expiry_of,
+)
 from bathysphere.registry.targets import (
     AgentTarget,
     AttributeTarget,
@@ -38,13 +46,25 @@ IMAGE_KEYS = frozenset(
     }
 )
 _SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "auth": {"path": "use BATHYSPHERE_AUTH: API keys or OpenID Connect"},
-    "store": {"index": "search by meaning is not available yet", "ttl": "items do not expire"},
-    "checkpointer": {"ttl": "threads are kept until they are deleted"},
+    "auth": {"cache": "remove it: every request is authenticated"},
+    "store": {},
+    "checkpointer": {},
     "http": {"cors": "set BATHYSPHERE_CORS_ORIGINS"},
 }
 """Sections, and what to do instead of a setting that this server cannot honour."""
-_HONOURED = frozenset({"http.app", "http.enable_custom_route_auth"})
+_HONOURED = frozenset(
+    {
+        "auth.path",
+        "auth.disable_studio_auth",  # nobody bypasses authentication here
+        "checkpointer.ttl",
+        "http.app",
+        "http.enable_custom_route_auth",
+        "store.index",
+        "store.ttl",
+    }
+)
+_STORE_TTL = frozenset({"default_ttl", "refresh_on_read", "sweep_interval_minutes"})
+_THREAD_TTL = frozenset({"default_ttl", "strategy", "sweep_interval_minutes"})
 _UNSUPPORTED = frozenset({"encryption", "ui", "ui_config", "webhooks"})
 _KEYS = frozenset({"$schema", "dependencies", "env", "graphs", *_SECTIONS, *_UNSUPPORTED})
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -71,6 +91,11 @@ class Project:
     """The file of the variables; None: they are in `langgraph.json` itself."""
     http_app: AttributeTarget | None = None
     """The project's own routes."""
+    auth: AttributeTarget | None = None
+    """The project's authentication and authorization."""
+    store_index: StoreIndex | None = None
+    store_ttl: Expiry | None = None
+    thread_ttl: Expiry | None = None
     image_keys: tuple[str, ...] = ()
     """Keys that only describe a container image."""
 
@@ -91,7 +116,11 @@ def read_project(file: Path) -> Project:
         paths=tuple(reader.paths(data.get("dependencies", []))),
         env=env,
         env_file=env_file,
-        http_app=reader.http_app(data.get("http") or {}),
+        http_app=reader.attribute("http", "app", data),
+        auth=reader.attribute("auth", "path", data),
+        store_index=reader.store_index(data),
+        store_ttl=reader.expiry("store", data, _STORE_TTL),
+        thread_ttl=reader.expiry("checkpointer", data, _THREAD_TTL),
         image_keys=tuple(sorted(IMAGE_KEYS & data.keys())),
     )
 
@@ -150,9 +179,35 @@ class _Reader:
         target = self._parse(parse_agent, key, parts.get("path"), name=name)
         return GraphEntry(target=target, description=description)
 
-    def http_app(self, http: Mapping[str, Any]) -> AttributeTarget | None:
-        path = http.get("app")
-        return self._parse(parse_attribute, "http.app", path) if path else None
+    def attribute(self, section: str, name: str, data: Mapping[str, Any]) -> AttributeTarget | None:
+        """The object that a section names."""
+        path = (data.get(section) or {}).get(name)
+        return self._parse(parse_attribute, f"{section}.{name}", path) if path else None
+
+    def store_index(self, data: Mapping[str, Any]) -> StoreIndex | None:
+        section = (data.get("store") or {}).get("index")
+        if not section:
+            return None
+        with self._named_problems():
+            dims, embed, fields = check_index("store.index", section)
+        is_file = ".py:" in embed
+        parsed = self._parse(parse_attribute, "store.index.embed", embed) if is_file else embed
+        return StoreIndex(dims=dims, embed=parsed, fields=fields)
+
+    def expiry(
+        self, section: str, data: Mapping[str, Any], allowed: frozenset[str]
+    ) -> Expiry | None:
+        with self._named_problems():
+            ttl = (data.get(section) or {}).get("ttl")
+            return expiry_of(f"{section}.ttl", ttl, allowed=allowed)
+
+    @contextmanager
+    def _named_problems(self) -> Iterator[None]:
+        """Name the file in errors of a section."""
+        try:
+            yield
+        except SectionProblem as error:
+            raise self._error(error.key, error.problem) from error
 
     def _parse(
         self, parse: Callable[..., ParsedTarget], key: str, path: Any, **options: Any

@@ -59,9 +59,11 @@ def _by_tag(schema: Schema) -> dict[str, list[tuple[str, str, Schema]]]:
 
 
 def _operation(method: str, path: str, operation: Schema) -> str:
+    summary = escape(operation.get("summary", ""))
     described = escape(operation.get("description") or operation.get("summary", ""))
     parts = [
-        f"<details><summary><b>{method}</b><code>{escape(path)}</code></summary><p>{described}</p>"
+        f"<details><summary><b>{method}</b><code>{escape(path)}</code> {summary}</summary>"
+        f"<p>{described}</p>"
     ]
     if parameters := operation.get("parameters"):
         rows = [

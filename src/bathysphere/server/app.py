@@ -1,5 +1,6 @@
 """The FastAPI application: its routes, shared state and error handlers."""
 
+import re
 from typing import TypeGuard
 
 from fastapi import FastAPI
@@ -7,9 +8,11 @@ from fastapi.routing import APIRoute
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
+from bathysphere.middleware.memories.notes import MemoryMode
 from bathysphere.server import errors
 from bathysphere.server.custom_routes import CustomRoutes
 from bathysphere.server.identity import Identify, once
+from bathysphere.server.langgraph_api.strict_json import Authorization
 from bathysphere.server.mcp.endpoint import McpEndpoint
 from bathysphere.server.models import loading_routes as model
 from bathysphere.server.models import routes as models
@@ -24,6 +27,7 @@ from bathysphere.server.routes import (
     assistants,
     crons,
     mcp,
+    mcp_servers,
     pages,
     protocol,
     runs,
@@ -34,8 +38,10 @@ from bathysphere.server.routes import (
     threads,
     verifier,
 )
+from bathysphere.server.routes import memories as memory_routes
 from bathysphere.server.static_files import StaticFiles
 from bathysphere.server.workspaces import routes as workspaces
+from bathysphere.tools.mcp.hub import McpHub
 
 ROUTERS = (
     system.router,
@@ -49,6 +55,7 @@ ROUTERS = (
     runs.router,
     stateless.router,
     store.router,
+    memory_routes.router,
     payments.router,
     workspaces.router,
     agent.router,
@@ -56,6 +63,7 @@ ROUTERS = (
     model.router,
     pages.router,
     mcp.router,
+    mcp_servers.router,
 )
 
 
@@ -68,7 +76,10 @@ def create_app(
     research: ResearchService | None = None,
     list_models: ListModels | None = None,
     page_fetcher: Pages | None = None,
+    mcp_hub: McpHub | None = None,
     custom_app: Starlette | None = None,
+    authorization: Authorization | None = None,
+    memories: MemoryMode = "opt-in",
 ) -> FastAPI:
     """Create the FastAPI app of an API process.
 
@@ -81,7 +92,10 @@ def create_app(
         research: Serves research reports and loads the model; None disables both.
         list_models: Lists the configured models; without it the list is empty.
         page_fetcher: Fetches web pages for users; None disables it.
+        mcp_hub: The MCP servers whose tools agents use.
         custom_app: The operator's own routes; whoever opens the app runs its lifespan.
+        authorization: Decides about each request beside its owner; None allows what is the owner's.
+        memories: Whether agents keep notes about people.
     """
     app = describe_app()
     app.state.services = services
@@ -91,6 +105,9 @@ def create_app(
     app.state.research = research
     app.state.list_models = list_models
     app.state.pages = page_fetcher
+    app.state.memories = memories
+    app.state.authorization = authorization
+    app.state.mcp_servers = mcp_hub
     app.state.mcp = McpEndpoint(services)
     app.router.default = StaticFiles(app.router.default, routes=first_segments())
     if custom_app is not None:
@@ -111,6 +128,9 @@ def describe_app() -> FastAPI:
     )
     errors.install(app)
     for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                route.summary = _summary(route.description)
         app.include_router(router)
     return app
 
@@ -123,6 +143,13 @@ def first_segments() -> frozenset[str]:
 
 def _has_path(route: BaseRoute) -> TypeGuard[Route]:
     return isinstance(route, Route)
+
+
+def _summary(description: str) -> str:
+    """The first clause of an operation's description, without the full stop."""
+    return (
+        re.split(r"[.;:](?:\s|$)", description, maxsplit=1)[0].replace("\n", " ").replace("`", "")
+    )
 
 
 def _operation_id(route: APIRoute) -> str:

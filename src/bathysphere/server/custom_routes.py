@@ -14,6 +14,7 @@ from bathysphere.registry.errors import LoadError
 from bathysphere.registry.modules import import_target
 from bathysphere.registry.targets import AttributeTarget
 from bathysphere.server.identity import Identify
+from bathysphere.server.identity.identify import USER_KEY
 
 
 def load_app(target: AttributeTarget) -> Starlette:
@@ -45,7 +46,8 @@ class CustomRoutes:
             await self._fallback(scope, receive, send)
             return
         owner = await self._identify(HTTPConnection(scope))
-        user = RunUser(RunContext(tenant=owner.tenant, user=owner.user))
+        own = RunUser(RunContext(tenant=owner.tenant, user=owner.user))
+        user = scope.get(USER_KEY, own)
         await self._app({**scope, "user": user}, receive, send)
 
     def _matches(self, scope: Scope) -> bool:

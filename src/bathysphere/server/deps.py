@@ -8,6 +8,7 @@ from fastapi import Depends, Path, Request
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.crons.records import Grant
+from bathysphere.middleware.memories.notes import MemoryMode
 from bathysphere.server.asgi.admission import CHARGE_KEY
 from bathysphere.server.errors import NotSupported
 from bathysphere.server.identity import Unauthenticated, grant_of, identify_again
@@ -68,6 +69,11 @@ async def _research(request: Request) -> ResearchService:
     return research
 
 
+async def _memory_mode(request: Request) -> MemoryMode:
+    mode: MemoryMode = request.app.state.memories
+    return mode
+
+
 async def _pages(request: Request) -> Pages:
     pages: Pages | None = request.app.state.pages
     if pages is None:
@@ -77,6 +83,7 @@ async def _pages(request: Request) -> Pages:
 
 ServicesDep = Annotated[Services, Depends(_services)]
 ResearchDep = Annotated[ResearchService, Depends(_research)]
+MemoryModeDep = Annotated[MemoryMode, Depends(_memory_mode)]
 PagesDep = Annotated[Pages, Depends(_pages)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
 CurrentGrant = Annotated[Grant, Depends(_grant)]

@@ -60,6 +60,7 @@ STATUSES = {
     "thread_exists": 409,
     "assistant_exists": 409,
     "assistant_read_only": 403,
+    "access_denied": 403,
     "run_id_taken": 409,
     "answer_refused": 422,
     "invalid_request": 422,

@@ -77,7 +77,7 @@ class Directory:
             tenants = {n: _tenant(n, given) for n, given in data.pop("tenant", {}).items()}
             others = data.pop("others", None)
             if data:
-                raise ValueError(f"unknown: {', '.join(data)}")
+                raise ValueError(f"unknown keys: {', '.join(data)}")
             return cls(
                 tenants=tenants, others=_tenant("others", others) if others is not None else None
             )

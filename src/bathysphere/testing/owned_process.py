@@ -6,6 +6,7 @@ start.
 """
 
 import asyncio
+import contextlib
 import re
 import subprocess
 import tempfile
@@ -28,6 +29,9 @@ class TetheredServer(ABC):
     title: ClassVar[str]
     """Name used in error messages."""
     start_seconds: ClassVar[float] = 60.0
+    """How long one attempt to start may take."""
+    attempts: ClassVar[int] = 1
+    """How often a start is attempted; more for a server that chooses its ports in advance."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -60,6 +64,12 @@ class TetheredServer(ABC):
         if self._process is not None:
             message = f"The {self.title} is already running"
             raise RuntimeError(message)
+        for _ in range(1, self.attempts):
+            with contextlib.suppress(UpstreamError):
+                return self._start()
+        return self._start()
+
+    def _start(self) -> Self:
         self._scratch = tempfile.TemporaryDirectory(prefix="bathysphere-")
         try:
             self._spawn()
@@ -137,6 +147,7 @@ class TetheredServer(ABC):
     def _wait_for_url(self) -> str:
         assert self._process is not None
         end = time.monotonic() + self.start_seconds
+        text = ""
         while time.monotonic() < end:
             text = self._log.read_text(encoding="utf-8", errors="replace")
             listening = _LISTENING.search(text)
@@ -146,7 +157,8 @@ class TetheredServer(ABC):
                 message = f"The {self.title} exited at startup: {text[-2000:]}"
                 raise UpstreamError(message)
             time.sleep(_POLL_SECONDS)
-        message = f"The {self.title} did not start within {self.start_seconds:.0f} seconds"
+        seconds = f"{self.start_seconds:.0f} seconds"
+        message = f"The {self.title} did not start within {seconds}: {text[-2000:]}"
         raise UpstreamError(message)
 
     @property

@@ -43,6 +43,7 @@ from bathysphere.testing.turns import (
     slowly,
     together,
 )
+from bathysphere.testing.unplanned import EMPTY_PLAN, is_unplanned
 
 __all__ = [
     "Rule",
@@ -80,7 +81,11 @@ class ScriptedChatModel(BaseChatModel):
     """
 
     script: SkipValidation[Sequence[Turn | Rule]] = ()
-    """One turn per call, or a function from messages to a turn."""
+    """One turn per call, or a function from messages to a turn.
+
+    A planning call of flow control plays a turn only if that is a call of `commit_plan`; otherwise
+    the plan is empty, and the call is not recorded.
+    """
     answer: SkipValidation[Rule | None] = None
     """A function from messages to turns, as an alternative to `script`."""
     model_name: str = "scripted"
@@ -212,6 +217,9 @@ class ScriptedChatModel(BaseChatModel):
 
     def _take(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
         tools = kwargs.get("tools")
+        names = [_tool_name(tool) for tool in tools or ()]
+        if self.answer is None and is_unplanned(names, self._next):
+            return EMPTY_PLAN
         calls = self._record.add(messages, getattr(tools, "originals", tools) or ())
         if self.answer is not None:
             return self.answer(messages)
@@ -223,6 +231,12 @@ class ScriptedChatModel(BaseChatModel):
             raise ScriptError(message)
         turn = self.script[calls - 1]
         return turn if isinstance(turn, Turn) else turn(messages)
+
+    @property
+    def _next(self) -> Turn | Rule | None:
+        """The turn of the script that is played next."""
+        played = len(self._record.requests)
+        return self.script[played] if played < len(self.script) else None
 
     def _wait(self, turn: Turn) -> None:
         if not turn.waits:

@@ -26,6 +26,8 @@ class SeaweedServer(TetheredServer):
     """SeaweedFS with one bucket; a context manager."""
 
     title = "SeaweedFS"
+    start_seconds = 20.0
+    attempts = 3  # another process may take one of its eight ports before it listens
 
     def __init__(self, bucket: str = "tbk") -> None:
         super().__init__()

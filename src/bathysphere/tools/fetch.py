@@ -5,11 +5,12 @@ limited, and bytes are counted while they are decompressed. No cookies, no crede
 """
 
 import asyncio
+import json
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin
 
 import httpx
@@ -101,14 +102,25 @@ class Fetcher:
             FetchRefused: The URL, or a redirect's, must not be fetched.
             FetchFailed: The page could not be fetched.
         """
-        try:
-            async with asyncio.timeout(self.rules.timeout_s):
-                return await self._follow(address, accept, visit, dict(headers or {}))
-        except TimeoutError as error:
-            raise FetchFailed(f"{address} timed out", reason="timeout") from error
-        except httpx.HTTPError as error:
-            kind = type(error).__name__
-            raise FetchFailed(f"Cannot fetch {address}: {kind}", reason="network") from error
+        return await self._limited(
+            address, self._follow(address, accept, visit, dict(headers or {}))
+        )
+
+    async def post_json(
+        self, address: str, content: Mapping[str, Any], *, headers: Mapping[str, str] | None = None
+    ) -> Fetched:
+        """Post JSON to an API and read its JSON response. Redirects are not followed.
+
+        Args:
+            address: An http or https URL.
+            content: The JSON object to send.
+            headers: Additional headers.
+
+        Raises:
+            FetchRefused: The URL must not be reached.
+            FetchFailed: There is no response that could be read.
+        """
+        return await self._limited(address, self._post(address, content, dict(headers or {})))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -124,6 +136,28 @@ class Fetcher:
         trace: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    async def _limited(self, address: str, fetching: Coroutine[Any, Any, Fetched]) -> Fetched:
+        try:
+            async with asyncio.timeout(self.rules.timeout_s):
+                return await fetching
+        except TimeoutError as error:
+            raise FetchFailed(f"{address} timed out", reason="timeout") from error
+        except httpx.HTTPError as error:
+            kind = type(error).__name__
+            raise FetchFailed(f"Cannot fetch {address}: {kind}", reason="network") from error
+
+    async def _post(
+        self, address: str, content: Mapping[str, Any], headers: dict[str, str]
+    ) -> Fetched:
+        here = str(self._transport.check(address))
+        headers = {"Content-Type": "application/json", **headers}
+        request = self._request(here, JSON_TYPES, headers, posted=json.dumps(content).encode())
+        response = await self._transport.handle_async_request(request)
+        try:
+            return await self._read(address, here, response, JSON_TYPES)
+        finally:
+            await response.aclose()
 
     async def _follow(
         self, address: str, accept: tuple[str, ...], visit: Visit | None, headers: dict[str, str]
@@ -144,12 +178,17 @@ class Fetcher:
         raise FetchFailed(f"Too many redirects: {address}", reason="redirects")
 
     def _request(
-        self, address: str, accept: tuple[str, ...], headers: dict[str, str]
+        self,
+        address: str,
+        accept: tuple[str, ...],
+        headers: dict[str, str],
+        posted: bytes | None = None,
     ) -> httpx.Request:
         timeout = httpx.Timeout(self.rules.timeout_s)
         return httpx.Request(
-            "GET",
+            "GET" if posted is None else "POST",
             address,
+            content=posted,
             headers={
                 "User-Agent": self.rules.user_agent,
                 "Accept": ", ".join((*accept, "*/*;q=0.1")),

@@ -1,9 +1,12 @@
-"""Text extraction: HTML with trafilatura, PDF with pdfium, everything else unchanged.
+"""Text extraction: HTML with trafilatura, PDF with pdfium, DOCX, everything else unchanged.
 
 The input is untrusted: call this through `parser_pool`, never in a process that others need.
 """
 
+from io import BytesIO
 from typing import NamedTuple
+from xml.etree import ElementTree
+from zipfile import BadZipFile, ZipFile
 
 from bathysphere.core.errors import missing_extra
 from bathysphere.tools.charsets import decode
@@ -13,6 +16,11 @@ MAX_PDF_PAGES = 300
 MAX_TAGS = 150_000
 """Maximum number of tags, opening and closing; extraction takes time for each."""
 MAX_TEXT = 2_000_000
+MAX_DOCX_XML = 30_000_000
+"""Maximum unpacked size of a DOCX file's text."""
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
 class Readable(NamedTuple):
@@ -34,6 +42,8 @@ def read_body(body: bytes, content_type: str, charset: str | None, url: str) -> 
         readable = read_html(decode(body, charset) if charset else body, url)
     elif content_type == "application/pdf":
         readable = read_pdf(body)
+    elif content_type == DOCX:
+        readable = read_docx(body)
     else:
         readable = Readable(decode(body, charset))
     if not readable.text.strip():
@@ -84,3 +94,25 @@ def read_pdf(body: bytes) -> Readable:
     finally:
         document.close()
     return Readable("\n\n".join(pages), title)
+
+
+def read_docx(body: bytes) -> Readable:
+    """Extract the text of a DOCX file, paragraph by paragraph."""
+    try:
+        with ZipFile(BytesIO(body)) as archive, archive.open("word/document.xml") as file:
+            xml = file.read(MAX_DOCX_XML + 1)
+        if len(xml) > MAX_DOCX_XML:
+            raise FetchFailed("The DOCX file is too large to read", reason="too_complex")
+        root = ElementTree.fromstring(xml)  # noqa: S314  # in a process with limits
+    except (BadZipFile, KeyError, OSError, ElementTree.ParseError, NotImplementedError) as error:
+        raise FetchFailed("Cannot read the DOCX file", reason="broken_docx") from error
+    return Readable("\n\n".join(filter(None, map(_paragraph, root.iter(f"{_WORD}p")))))
+
+
+def _paragraph(paragraph: ElementTree.Element) -> str:
+    breaks = {f"{_WORD}tab": "\t", f"{_WORD}br": "\n"}
+    parts = (
+        (part.text or "") if part.tag == f"{_WORD}t" else breaks.get(part.tag, "")
+        for part in paragraph.iter()
+    )
+    return "".join(parts).strip()

@@ -16,7 +16,7 @@ from bathysphere.tools.search.contract import SearchEngine
 
 FETCH_PREFIX = "BATHYSPHERE_FETCH_"
 SEARCH_PREFIX = "BATHYSPHERE_SEARCH_"
-EngineName = Literal["duckduckgo", "google_cse", "searxng"]
+EngineName = Literal["brave", "duckduckgo", "google_cse", "searxng", "tavily"]
 
 
 def _pairs(value: Any) -> Any:
@@ -25,6 +25,18 @@ def _pairs(value: Any) -> Any:
         pairs = (part.partition("=") for part in value.split(",") if part.strip())
         return {host.strip(): place.strip() for host, _, place in pairs}
     return value
+
+
+def _header_value(value: Any) -> Any:
+    """Check a key that is sent in a header; an error of the HTTP library would quote it."""
+    if isinstance(value, str):
+        value = value.strip()
+        if not (value.isascii() and value.isprintable()) or " " in value:
+            raise ValueError("must be printable ASCII without spaces")
+    return value
+
+
+ApiKey = Annotated[SecretStr, BeforeValidator(_header_value)]
 
 
 class FetchSettings(BaseSettings):
@@ -60,7 +72,7 @@ class FetchSettings(BaseSettings):
 
 
 class SearchSettings(BaseSettings):
-    """`BATHYSPHERE_SEARCH_…`, and Google's own `GOOGLE_CSE_API_KEY` and `GOOGLE_CSE_CX`."""
+    """`BATHYSPHERE_SEARCH_…`, and the keys by the names that the engines' own tools use."""
 
     model_config = SettingsConfigDict(
         env_prefix=SEARCH_PREFIX,
@@ -68,23 +80,28 @@ class SearchSettings(BaseSettings):
         extra="ignore",
         frozen=True,
         populate_by_name=True,
+        hide_input_in_errors=True,
     )
 
     engine: EngineName | None = None
     searxng_url: str | None = None
-    google_cse_api_key: SecretStr | None = Field(
-        default=None, validation_alias="GOOGLE_CSE_API_KEY"
-    )
+    google_cse_api_key: ApiKey | None = Field(default=None, validation_alias="GOOGLE_CSE_API_KEY")
     google_cse_cx: str | None = Field(default=None, validation_alias="GOOGLE_CSE_CX")
+    tavily_api_key: ApiKey | None = Field(default=None, validation_alias="TAVILY_API_KEY")
+    brave_api_key: ApiKey | None = Field(default=None, validation_alias="BRAVE_SEARCH_API_KEY")
 
     @property
     def chosen(self) -> EngineName:
-        """The configured engine, else Google if its key is set, else SearXNG, else DuckDuckGo."""
+        """The engine: as set, else the first that is configured, else DuckDuckGo."""
         if self.engine:
             return self.engine
         if self.google_cse_api_key and self.google_cse_cx:
             return "google_cse"
-        return "searxng" if self.searxng_url else "duckduckgo"
+        if self.searxng_url:
+            return "searxng"
+        if self.tavily_api_key:
+            return "tavily"
+        return "brave" if self.brave_api_key else "duckduckgo"
 
 
 def search_engine(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:
@@ -97,23 +114,53 @@ def search_engine(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:
     Raises:
         ConfigError: The selected engine is not configured.
     """
-    if settings.chosen == "google_cse":
-        from bathysphere.tools.search.google_cse import GoogleCSE
+    match settings.chosen:
+        case "brave":
+            return _brave(settings, fetcher)
+        case "google_cse":
+            return _google_cse(settings, fetcher)
+        case "searxng":
+            return _searxng(settings)
+        case "tavily":
+            return _tavily(settings, fetcher)
+        case "duckduckgo":
+            from bathysphere.tools.search.duckduckgo import DuckDuckGo
 
-        if settings.google_cse_api_key is None or not settings.google_cse_cx:
-            hint = "set GOOGLE_CSE_API_KEY and GOOGLE_CSE_CX"
-            raise ConfigError("Google search is not configured", hint=hint)
-        key = settings.google_cse_api_key.get_secret_value()
-        return GoogleCSE(fetcher, key=key, cx=settings.google_cse_cx)
-    if settings.chosen == "searxng":
-        from bathysphere.tools.search.searxng import SearXNG
+            return DuckDuckGo(fetcher)
 
-        if not settings.searxng_url:
-            hint = "set BATHYSPHERE_SEARCH_SEARXNG_URL"
-            raise ConfigError("SearXNG is not configured", hint=hint)
-        origin = origin_of(httpx.URL(settings.searxng_url))
-        rules = FetchRules(trusted=frozenset({origin}), max_redirects=0)
-        return SearXNG(Fetcher(rules), base_url=settings.searxng_url)
-    from bathysphere.tools.search.duckduckgo import DuckDuckGo
 
-    return DuckDuckGo(fetcher)
+def _brave(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:
+    from bathysphere.tools.search.brave import KEY, Brave
+
+    if settings.brave_api_key is None:
+        raise ConfigError("Brave search is not configured", hint=f"set {KEY}")
+    return Brave(fetcher, key=settings.brave_api_key.get_secret_value())
+
+
+def _google_cse(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:
+    from bathysphere.tools.search.google_cse import GoogleCSE
+
+    if settings.google_cse_api_key is None or not settings.google_cse_cx:
+        hint = "set GOOGLE_CSE_API_KEY and GOOGLE_CSE_CX"
+        raise ConfigError("Google search is not configured", hint=hint)
+    key = settings.google_cse_api_key.get_secret_value()
+    return GoogleCSE(fetcher, key=key, cx=settings.google_cse_cx)
+
+
+def _searxng(settings: SearchSettings) -> SearchEngine:
+    from bathysphere.tools.search.searxng import SearXNG
+
+    if not settings.searxng_url:
+        hint = "set BATHYSPHERE_SEARCH_SEARXNG_URL"
+        raise ConfigError("SearXNG is not configured", hint=hint)
+    origin = origin_of(httpx.URL(settings.searxng_url))
+    rules = FetchRules(trusted=frozenset({origin}), max_redirects=0)
+    return SearXNG(Fetcher(rules), base_url=settings.searxng_url)
+
+
+def _tavily(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:
+    from bathysphere.tools.search.tavily import KEY, Tavily
+
+    if settings.tavily_api_key is None:
+        raise ConfigError("Tavily search is not configured", hint=f"set {KEY}")
+    return Tavily(fetcher, key=settings.tavily_api_key.get_secret_value())

@@ -1,7 +1,7 @@
 """The browser app on the real `bathysphere serve`: PostgreSQL, Redis, a scripted model, Chromium.
 
-`WEB_COUNT=10 pytest tests/e2e/web` runs every story so many times in a row. No story is repeated
-but one that exceeded a bound on time on a disturbed machine (`tests/conftest.py`).
+`WEB_COUNT=10 pytest tests/e2e/web` runs every story so many times in a row. A story that
+waited in vain on a page without errors is told once more, and listed (`tests/conftest.py`).
 """
 
 import json

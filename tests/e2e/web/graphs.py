@@ -9,6 +9,9 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field
 
+from bathysphere import AgentSpec, build
+from bathysphere.flow import FlowPolicy, flow
+from bathysphere.middleware.client_files import ClientFilesMiddleware
 from bathysphere.testing import ScriptedChatModel, calls, says, slowly
 
 ROUNDS = 50
@@ -108,4 +111,35 @@ def long() -> Any:
     return create_agent(ScriptedChatModel(answer=_long), tools=[look])
 
 
-GRAPHS = {"planner": planner, "diver": diver, "long": long}
+IBAN = "DE89370400440532013000"
+
+
+@tool
+def send_money(to: str, amount: int) -> str:
+    """Send money to an account."""
+    return f"Sent {amount} to {to}."
+
+
+def _pay(messages: list[AnyMessage]) -> Any:
+    if messages[0].text.startswith("You settle what an assistant may do"):
+        return calls("commit_plan", steps=[{"id": "s1", "tool": "send_money", "many": True}])
+    if not any(message.type == "tool" for message in messages):
+        return calls("read_user_file", file_id="doc-bill")
+    person = max(n for n, message in enumerate(messages) if message.type == "human")
+    done = [m.text for m in messages[person:] if m.type == "tool" and m.name == "send_money"]
+    return says(done[-1]) if done else calls("send_money", to=IBAN, amount=250)
+
+
+def payer() -> Any:
+    """Pays what a bill in the person's documents says, under flow control."""
+    spec = AgentSpec(
+        name="payer",
+        model=ScriptedChatModel(answer=_pay),
+        tools=(send_money,),
+        middleware=(ClientFilesMiddleware(),),
+        flow=FlowPolicy(tools={"send_money": flow(acts=True, to="who", amount="amount")}),
+    )
+    return build(spec)
+
+
+GRAPHS = {"payer": payer, "planner": planner, "diver": diver, "long": long}

@@ -48,6 +48,7 @@ SECOND = plan(
     (MAKERS, "You asked for its makers.", [1]),
 )
 RECORD = "The bathysphere reached a depth of 923 metres on that day."
+REEF = "The reef 🪸 is 40 metres deep at its edge."
 RUMOUR = "The bathysphere reached a depth of 1,200 metres on that day"
 REPORT = answer(
     {
@@ -71,3 +72,14 @@ REPORT = answer(
     }
 )
 NO_REPAIR = answer({"quotes": []})
+
+
+def judged(**follows):
+    return answer(
+        {
+            "judgements": [
+                {"claim": claim, "follows": holds, "reason": "" if holds else "the day differs"}
+                for claim, holds in follows.items()
+            ]
+        }
+    )

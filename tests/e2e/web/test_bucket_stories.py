@@ -8,15 +8,14 @@ import base64
 import json
 import os
 import secrets
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from rigging import HERE, REDIS, WEB, environment, process, site
+from rigging import HERE, REDIS, WEB, environment, process, site, tell
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database, open_pool
@@ -48,6 +47,7 @@ class Rig:
     model: ModelServer
     folder: Path
     database: str
+    told: dict[str, str] = field(default_factory=dict)
 
     def new_key(self, user: str) -> str:
         """A key, as `bathysphere keys create` makes it."""
@@ -112,26 +112,13 @@ def keys(rig: Rig) -> dict[str, str]:
 def story(rig: Rig, keys: dict[str, str]):
     """Plays a script to the model and tells a story in the browser, which is given `told`."""
 
-    def tell(name: str, script: list[object] | None = None, **told: object) -> None:
+    def perform(name: str, script: list[object] | None = None, **told: object) -> None:
         rig.model.play(script or [])
         given = {"keys": keys, "folder": str(rig.folder), **told}
-        done = subprocess.run(
-            ["node", str(WEB / "stories" / f"{name}.mjs")],
-            env={
-                **os.environ,
-                "STORY_URL": rig.url,
-                "STORY_BROWSER": rig.browser,
-                "STORY_TOLD": json.dumps(given),
-            },
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        tell(replace(rig, told={"STORY_TOLD": json.dumps(given)}), name, seconds=SECONDS)
         rig.model.assert_done()
 
-    return tell
+    return perform
 
 
 def specialist(task: str) -> object:

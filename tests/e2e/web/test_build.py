@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "src" / "bathysphere" / "server" / "static"
-FIRST_LOAD_BYTES = 220_000
+FIRST_LOAD_BYTES = 130_000
 
 
 def test_the_first_load_is_small():

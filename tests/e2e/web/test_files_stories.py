@@ -63,15 +63,18 @@ def pdf(tmp_path):
     return path
 
 
+LIVELIER = calls(
+    "patch_user_file",
+    file_id="doc-reef",
+    search=REEF.strip(),
+    replace="The reef is ancient.\n\nIt holds.\n\nFish teem.",
+    description="Livelier words.",
+)
+CHANGED_IN_PART = (read("doc-reef"), LIVELIER, says("I kept your fish."))
+
+
 def test_one_part_of_two_is_taken_and_the_agent_is_told(story, rig):
-    patch = calls(
-        "patch_user_file",
-        file_id="doc-reef",
-        search=REEF.strip(),
-        replace="The reef is ancient.\n\nIt holds.\n\nFish teem.",
-        description="Livelier words.",
-    )
-    story("files_patch", [WORK, read("doc-reef"), patch, says("I kept your fish.")])
+    story("files_patch", [WORK, *CHANGED_IN_PART])
     told = json.dumps(rig.model.requests()[-1].body)
     assert "Fish teem." in told
     assert "I have not counted the fish." in told
@@ -80,6 +83,21 @@ def test_one_part_of_two_is_taken_and_the_agent_is_told(story, rig):
 
 def test_a_dropped_pdf_gives_up_a_sentence_by_its_meaning(story, pdf):
     story("files_meaning", None, str(pdf))
+
+
+def test_the_default_agent_reads_a_pdf_changes_a_note_in_part_and_compares_two(story, pdf):
+    script = [
+        calls("search_user_files", query="harbour built", top_k=1),
+        says("The harbour was built in 1871."),
+        *CHANGED_IN_PART,
+        together(read("doc-reef"), read("doc-light")),
+        says("One is about stone, one about light."),
+    ]
+    story("assistant_documents", script, str(pdf))
+
+
+def test_a_value_from_a_document_is_asked_about_with_its_passage(story):
+    story("flow_card")
 
 
 def test_everything_is_exported_deleted_and_imported(story):
@@ -151,12 +169,6 @@ def test_the_nearest_eight_are_those_of_python_with_the_same_weights(story, tmp_
     first = sum(tops[query][0] == label for query, label in QUERIES.items())
     sys.stdout.write(f"first of eight: {first} of {len(QUERIES)}\n")
     assert first >= 8
-
-
-def test_ten_thousand_passages_are_searched_by_meaning_in_a_blink(story):
-    figures = story("files_many")
-    assert figures["passages"] > 10_000
-    assert figures["median_ms"] < 100, figures
 
 
 LOOKED_AT = [WORK, together(LIST, read("doc-essay")), says("They speak of trust.")]

@@ -11,10 +11,12 @@ from research_scripts import (
     MAKERS,
     NO_REPAIR,
     RECORD,
+    REEF,
     REPORT,
     SECOND,
     answer,
     claim,
+    judged,
     more,
     plan,
 )
@@ -22,7 +24,7 @@ from research_scripts import (
 from bathysphere.evidence.proof.check import verify_proof
 from bathysphere.testing import says
 
-FROM_QUESTION_TO_PROOF = [FIRST, SECOND, more(CABLE), REPORT, NO_REPAIR]
+FROM_QUESTION_TO_PROOF = [FIRST, SECOND, more(CABLE), REPORT, NO_REPAIR, judged(c1=False, c2=True)]
 pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(300)]
 
 
@@ -48,8 +50,40 @@ def test_research_goes_on_after_a_reload_and_without_what_was_refused(story):
     report = answer(
         {"claims": [claim("The bathysphere went down to 923 metres in 1934.", ("S1", RECORD))]}
     )
-    story("research_reload", [slow, more(CABLE), report])
+    story("research_reload", [slow, more(CABLE), report, judged(c1=True)])
 
 
 def test_research_that_fails_says_so_and_can_be_asked_again(story):
     story("research_fails", [says("I would rather not."), says("No."), says("No."), FIRST])
+
+
+def test_passages_of_the_persons_documents_go_with_a_question_and_are_quoted(story):
+    report = answer({"claims": [claim("The reef is 40 metres deep.", ("S1", REEF))]})
+    story("research_documents", [FIRST, more(), report, judged(c1=True)], REEF)
+
+
+def test_over_five_documents_and_the_sample_pages_only_listed_passages_leave(story):
+    claims = [
+        claim("The reef is 40 metres deep.", ("S1", REEF)),
+        claim("The bathysphere went down to 923 metres in 1934.", ("S9", RECORD)),
+    ]
+    script = [FIRST, more(), answer({"claims": claims}), judged(c1=True, c2=True)]
+    figures = story("research_five_documents", script, REEF, RECORD)
+    assert figures == {"passages": 8, "unlisted_bytes": 0}
+
+
+def test_a_second_message_is_answered_or_extends_the_research(story, tmp_path):
+    heard = "Beebe described what he saw to Gloria Hollister on deck"
+    report = {"claims": [claim("The bathysphere went down to 923 metres in 1934.", ("S1", RECORD))]}
+    script = [
+        FIRST,
+        more(),
+        answer(report),
+        judged(c1=True),
+        answer({"kind": "answer", "reason": "they say it"}),
+        answer({"claims": [claim("Gloria Hollister was on deck.", ("S1", heard))]}),
+        answer({"kind": "extend", "reason": "you ask for more"}),
+        SECOND,
+    ]
+    story("research_follow_up", script, str(tmp_path), seconds=240)
+    assert verify_proof((tmp_path / "earlier.zip").read_bytes()).ok

@@ -111,6 +111,11 @@ def test_the_layout_holds_and_a_link_that_carries_data_is_asked_about(story):
     story("layout", [says(work), says(LINKED)])
 
 
+def test_the_panel_is_closed_until_something_is_in_it_and_stays_as_it_was_left(story):
+    plan = calls("write_todos", todos=[{"content": "Look at the reef", "status": "completed"}])
+    story("panel", [plan, says("Here is the reef.")])
+
+
 def test_quick_switches_and_refusals_leave_one_stream_and_lose_nothing(story):
     work = says(json.dumps({"move": "work", "why": "They ask for a change."}))
     script = [
@@ -133,6 +138,7 @@ def test_the_composer_answers_a_question_and_sets_requests_aside_only_when_meant
         calls("ask_user", question="Which city do you mean?"),
         says("Ghent has three towers."),
         together(*writes),
+        calls("read_file", file_path="/a.md"),
         together(*edits),
         says("As you like."),
     ]
@@ -149,3 +155,12 @@ def test_the_app_opens_without_a_network(story):
 
 def test_a_server_that_asks_for_a_key_gets_it(story):
     story("key")
+
+
+def test_a_person_reads_edits_and_deletes_what_an_agent_noted(rig, story):
+    write = calls("write_file", file_path="/memories/drinks.md", content="Drinks tea.")
+    answers = ["I noted it.", "You drink cocoa.", "I do not know."]
+    story("memory", [write, *map(says, answers)])
+    sent = [json.dumps(request.body) for request in rig.model.requests()]
+    assert ["Drinks tea." in one for one in sent] == [False, True, False, False]
+    assert ["Drinks cocoa." in one for one in sent] == [False, False, True, False]

@@ -1,5 +1,6 @@
 """A project that was written for `langgraph dev`, served unchanged: the stock SDK is its client."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -58,6 +59,9 @@ def say(text: str) -> dict:
 async def test_its_graphs_are_assistants_beside_those_of_packages(client, served):
     found = {each["graph_id"]: each for each in await client.assistants.search(limit=100)}
     assert sorted(found.keys() - {"research", "simple", "tutor", "workspace"}) == GRAPHS
+    first = next(iter(json.loads((PROJECT / "langgraph.json").read_text())["graphs"]))
+    marked = [name for name, each in found.items() if each["metadata"].get("default")]
+    assert marked == [first], "which agent a client should offer first"
     assert found["chat"]["description"] == "Answers questions"
     assert found["per_run"]["description"] == "Made for each run, from its config."
     told = "".join(served.errors)

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import psycopg
 import pytest
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
@@ -201,6 +202,22 @@ async def test_another_tenant_has_neither_the_thread_nor_the_session_nor_the_ass
         assert taken.isError
         unknown = await session.call_tool("adas_own", {"message": "x"})
         assert unknown.isError
+
+
+async def test_an_assistant_of_a_graph_that_is_no_longer_served_is_no_tool(
+    url, keys, edge_database
+):
+    async with httpx.AsyncClient(base_url=url, headers={"x-api-key": keys["evil"]}) as http:
+        own = {"graph_id": "order", "name": "forgotten"}
+        made = (await http.post("/assistants", json=own)).json()
+    with psycopg.connect(edge_database.url) as connection:
+        connection.execute(
+            "UPDATE engine.assistant_versions SET graph = 'gone' WHERE assistant_id = %s",
+            [made["assistant_id"]],
+        )
+    async with session_of(url, keys["evil"]) as session:
+        assert sorted(tool.name for tool in (await session.list_tools()).tools) == NAMES
+        assert (await session.call_tool("forgotten", {"message": "x"})).isError
 
 
 async def test_a_session_belongs_to_the_credential_that_opened_it(url, keys):

@@ -105,6 +105,9 @@ async def test_a_change_is_undone_from_what_was_there_before(town):
     assert again.status_code == 409
     record = (await town.call(ADA, "GET", place)).json()["changes"]
     assert record[0]["undoes"] == edited["change_id"]
+    calls = [change["tool_call_id"] for change in (record[0], edited, newest)]
+    assert calls[0] is None
+    assert len(set(calls)) == 3
     assert next(c for c in record if c["change_id"] == edited["change_id"])["undone_by"]
 
 

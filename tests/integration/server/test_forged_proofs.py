@@ -31,6 +31,16 @@ from bathysphere.policy.rules import default_policy
 
 pytestmark = pytest.mark.services
 
+FOLLOW_UP = "Who described what he saw to Gloria Hollister on deck?"
+NODES = {
+    "router",
+    "thinker",
+    "auditor",
+    "hitl_gate",
+    "tool_executor",
+    "synthesizer",
+    "answerer",
+}
 USER = {"x-user": "alice"}
 LIE = "The bathysphere reached a depth of 9,999 metres, says the chief auditor of Acme."
 AUDITOR = "chief.auditor@acme.example"
@@ -200,10 +210,11 @@ async def test_reset_counters_do_not_run_an_approved_plan_again(town, monkeypatc
 async def test_before_every_node_no_way_writes_a_field_of_the_engine(town):
     """A client can go back to any checkpoint, so to the moment before any node."""
     thread, _ = await town.answered()
+    await town.post("/api/research", query=FOLLOW_UP, threadId=thread)
     place = f"/threads/{thread}"
     states = (await town.client.post(f"{place}/history", json={"limit": 50}, headers=USER)).json()
     before = {state["next"][0]: state for state in states if state["next"]}
-    nodes = {"thinker", "auditor", "hitl_gate", "tool_executor", "synthesizer"}
+    nodes = NODES
     assert nodes <= before.keys()
     writers = town.services.graphs.writers("research")
     fields = [name for name, writer in writers.items() if writer is not Writer.CLIENT]
@@ -231,9 +242,13 @@ async def test_before_every_node_no_way_writes_a_field_of_the_engine(town):
     assert not accepted
     assert tried == len(before) * len(fields) * len(ways) >= len(nodes) * len(fields) * 5
     runs = (await town.get(f"{place}/runs")).json()
-    assert len(runs) == 2  # the question and its approval
+    assert len(runs) == 3  # the question, its approval and the second message
     report = await town.get(f"/api/research/{thread}/report", format="zip")
     assert verify_proof(report.content).ok
+
+
+KINDS = ("snapshots", "calls", "reports")
+"""What research keeps in the store."""
 
 
 def ways_into_the_store(space, key):
@@ -256,7 +271,7 @@ async def test_before_every_node_no_way_writes_into_the_engine_s_store(database,
     async def attack(town, thread, node):
         nonlocal tried
         nodes.add(node)
-        for kind in ("snapshots", "calls"):
+        for kind in KINDS:
             space = [RESERVED_NAMESPACE, "threads", thread, "research", kind]
             rows = await stored(town, engine_thread_namespace(owner, thread))
             for key in {"forged", *(row["key"] for row in rows)}:
@@ -279,10 +294,12 @@ async def test_before_every_node_no_way_writes_into_the_engine_s_store(database,
         monkeypatch.setattr(step, "run", attacked(step.run))
     async with open_town(database) as made:
         thread, _ = await made.answered()
+        await made.post("/api/research", query=FOLLOW_UP, threadId=thread)
         kept = await stored(made, engine_thread_namespace(owner, thread))
         report = await made.get(f"/api/research/{thread}/report", format="zip")
-    assert nodes == {"thinker", "auditor", "hitl_gate", "tool_executor", "synthesizer"}
-    assert tried >= len(nodes) * 2 * 5
+    assert nodes == NODES
+    assert tried >= len(nodes) * len(KINDS) * 5
+    assert {row["prefix"].rsplit(".", 1)[1] for row in kept} == set(KINDS)
     assert not accepted
     assert kept
     assert not [row for row in kept if "forged" in row["value"]]

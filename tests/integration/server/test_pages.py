@@ -2,54 +2,22 @@
 
 import asyncio
 import sys
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 from loopback import redirect, response, web
+from page_server import ARTICLE, door
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import BathysphereError
 from bathysphere.core.identity import Owner
-from bathysphere.server.app import create_app
-from bathysphere.server.identity.identify import Unauthenticated
 from bathysphere.server.pages import MAX_PER_OWNER, Pages
 from bathysphere.tools.errors import FetchFailed
 from bathysphere.tools.fetch import FetchRules
 from bathysphere.tools.parser_pool import ParseLimits, shared_parsers
-from bathysphere.tools.parsing_budget import ParsingQuota
-
-ARTICLE = b"""<html><head><title>The reef</title></head><body><nav>Home</nav><article><h1>The reef
-</h1><p>The reef is old, and it holds: so say all who have seen it from below.</p><p>Fish are many
-there, and nobody has counted them in the forty years since the first dive.</p></article></body>"""
-
-
-async def identify(connection) -> Owner:
-    name = connection.headers.get("x-test-user")
-    if name is None:
-        raise Unauthenticated("who is there?")
-    return Owner(tenant=name, user=name)
-
-
-@asynccontextmanager
-async def door(**rules):
-    """A site that the name site.example leads to, and a server that fetches from it."""
-    async with web() as site:
-        pinned = {"site.example": f"127.0.0.1:{site.port}"}
-        fetching = Pages(FetchRules(pinned=pinned, **rules), clock=SystemClock())
-        app = create_app(services=None, identify=identify, page_fetcher=fetching)
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-
-            async def ask(url, *, user="ada"):
-                headers = {"x-test-user": user} if user else {}
-                return await client.post("/api/pages", json={"url": url}, headers=headers)
-
-            yield site, ask
 
 
 async def test_a_page_comes_back_as_its_text():
@@ -120,39 +88,6 @@ async def test_one_person_has_two_at_a_time_and_others_do_not_wait():
     assert not pages._busy
     with pytest.raises(BathysphereError, match="done"):
         await pages.read("x", owner=ada)
-
-
-async def test_hostile_pages_of_three_accounts_do_not_delay_another_person_page():
-    """What took the process's threads for minutes is refused; each hostile account pays itself."""
-    slow = b"<html><body>" + b"<p>a word</p>" * 70_000
-    parsing = ParseLimits(deadline_s=9.0, cpu_s=3, quota=ParsingQuota(user_cpu=4, tenant_cpu=8))
-    async with door(parsing=parsing) as (site, ask):
-        site.answers["/many"] = response(b"<html><body>" + b"<p>" * 600_000)
-        site.answers["/charset"] = response(b"a-" * 40_000, kind="text/html; charset=punycode")
-        site.answers["/slow"] = response(slow)
-        site.answers["/reef"] = response(ARTICLE)
-        assert (await ask("http://site.example/reef", user="bob")).status_code == 200
-
-        async def attack(user):
-            return [
-                (await ask(f"http://site.example/{path}", user=user)).status_code
-                for path in ("many", "slow", "charset", "slow", "slow")
-            ]
-
-        accounts = ("mallory", "mallory", "trudy", "trudy", "oscar", "oscar")
-        attacks = [asyncio.create_task(attack(user)) for user in accounts]
-        took = []
-        while not all(task.done() for task in attacks):
-            began = asyncio.get_running_loop().time()
-            answer = await ask("http://site.example/reef", user="bob")
-            took.append(asyncio.get_running_loop().time() - began)
-            assert answer.status_code == 200, answer.text
-            await asyncio.sleep(0.2)  # bob's own budget is as small as theirs
-        statuses = [status for task in attacks for status in task.result()]
-        assert set(statuses) <= {200, 422, 429}
-        assert 429 in statuses
-        assert max(took) < 10, took  # a process that is started while both cores are busy
-        assert sorted(took)[len(took) // 2] < 2, took
 
 
 @pytest.mark.parametrize("charset", ["undefined", "idna", "punycode", "hex"])

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bathysphere.server.asgi import peers
 from bathysphere.server.asgi.peers import PeerGuard, can_check_peers, peer_uid
+from bathysphere.server.asgi.socket_diag import SocketOwner, find_owner
 from bathysphere.server.process.lifecycle import _is_for_one_user
 from bathysphere.server.process.listener import listen, listener
 from bathysphere.server.process.settings import ServerSettings
@@ -56,6 +58,20 @@ async def ask(port, *, host="127.0.0.1", user=None, closes=False) -> str:
     return done.stdout.strip()
 
 
+def refuse_to_tell(*_):
+    raise PermissionError
+
+
+@pytest.fixture(params=["asked", "listed"])
+def way(request, monkeypatch):
+    """Both ways to learn a socket's owner."""
+    if request.param == "listed":
+        monkeypatch.setattr(peers, "find_owner", refuse_to_tell)
+    else:
+        monkeypatch.setattr(peers, "_listed_owner", lambda *_: None)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_the_same_user_comes_in_and_another_does_not(host):
     assert can_check_peers()
@@ -65,6 +81,7 @@ async def test_the_same_user_comes_in_and_another_does_not(host):
             assert await ask(port, host=host, user=NOBODY) == "403"
 
 
+@pytest.mark.usefixtures("way")
 async def test_a_user_who_hangs_up_at_once_is_not_taken_for_root():
     """A socket that nobody has any more is shown as root's."""
     async with serving() as port:
@@ -73,6 +90,14 @@ async def test_a_user_who_hangs_up_at_once_is_not_taken_for_root():
                 await ask(port, user=NOBODY, closes=True)
             await asyncio.sleep(0.2)
             assert hello.asked == 0
+
+
+@pytest.mark.parametrize("way", ["find_owner", "_listed_owner"])
+def test_a_socket_without_an_inode_has_no_owner(monkeypatch, way):
+    """As older kernels report a closed socket; newer ones keep its user."""
+    monkeypatch.setattr(peers, "find_owner", lambda *_: None)
+    monkeypatch.setattr(peers, way, lambda *_: SocketOwner(uid=0, inode=0))
+    assert peer_uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
 
 
 async def test_a_server_of_another_user_refuses(monkeypatch):
@@ -94,6 +119,17 @@ async def test_both_families_are_found_and_nobody_is_none():
             client = ("127.0.0.1", six.getsockname()[1])
             assert peer_uid(client, ("127.0.0.1", port)) == os.getuid()
     assert peer_uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
+
+
+def test_a_listener_on_the_clients_port_is_not_taken_for_the_client():
+    """Without a connection, the kernel answers with the socket that listens on that port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        assert find_owner(address, ("127.0.0.1", 2)) is None
+        with socket.create_connection(address) as client:
+            owner = find_owner(client.getsockname(), address)
+            assert owner is not None
+            assert (owner.uid, bool(owner.inode)) == (os.getuid(), True)
 
 
 @pytest.mark.parametrize(

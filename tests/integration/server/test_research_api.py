@@ -331,7 +331,7 @@ async def test_a_report_can_be_had_in_every_format_and_the_proof_verifies(town):
         answer = await town.get(f"/api/research/{thread}/report", format=kind)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"] == media_type
-        assert f"report.{kind}" in answer.headers["content-disposition"]
+        assert f"reach.{kind}" in answer.headers["content-disposition"]
         assert answer.headers["x-content-type-options"] == "nosniff"
         if kind == "md":
             assert answer.text == told[-1][1]["state"]["finalReport"]

@@ -21,6 +21,7 @@ from engine_rig import ALICE, QUICK, QUICK_LIMITS, open_rig, own_database
 from bathysphere.engine.runs.worker import WorkerOptions
 from bathysphere.server.app import create_app
 from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.listener import Listener
 from bathysphere.server.process.services import open_worker
 
 pytestmark = pytest.mark.services
@@ -74,10 +75,9 @@ class Town:
 @asynccontextmanager
 async def listening(app: Any) -> AsyncIterator[str]:
     """A real socket: a client must be able to leave."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
+    server = Listener(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
     serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110  # uvicorn has no event for it
-        await asyncio.sleep(0.01)
+    await server.is_listening.wait()
     try:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:

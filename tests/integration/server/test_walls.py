@@ -106,6 +106,7 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/api/research/{thread_id}"): {},
     ("GET", "/api/research/{thread_id}/stream"): {},
     ("GET", "/api/research/{thread_id}/report"): {},
+    ("GET", "/api/research/{thread_id}/reports"): {},
     ("GET", "/api/research/{thread_id}/sources/{snapshot_id}"): {},
     ("POST", "/runs/cancel"): {"json": {"thread_id": "{thread_id}", "run_ids": ["{run_id}"]}},
     ("GET", "/workspaces/{workspace}/files"): {"params": {"path": "/"}},
@@ -159,6 +160,8 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/store/items/search"): {"json": {"namespace_prefix": []}},
     ("POST", "/store/namespaces"): {"json": {}},
     ("GET", "/workspaces"): {},
+    ("GET", "/memories"): {},
+    ("DELETE", "/memories/{note}"): {},
     ("POST", "/assistants/search"): {"json": {"limit": 1000}},
     ("POST", "/assistants/count"): {"json": {}},
 }
@@ -169,6 +172,7 @@ OPEN = {
     ("GET", "/verify"),
     ("GET", "/docs"),
     ("GET", "/models"),
+    ("GET", "/mcp-servers"),
     ("GET", "/payments"),
     ("POST", "/assistants"),
     ("POST", "/threads"),
@@ -178,6 +182,8 @@ OPEN = {
     ("POST", "/runs/stream"),
     ("POST", "/runs/crons"),
     ("PUT", "/store/items"),
+    ("PUT", "/memories"),
+    ("PUT", "/memories/{note}"),
     ("POST", "/api/model/load"),
     ("POST", "/api/pages"),
 }
@@ -243,6 +249,9 @@ class Town:
         await StoredSnapshots(owned, thread["thread_id"], sealer_of(RESEARCH)).put(snapshot, read)
         item = {"namespace": ["notes"], "key": "k", "value": {"text": SECRET}}
         assert (await self.call("alice", "PUT", "/store/items", json=item)).status_code < 300
+        note = await self.call("alice", "PUT", "/memories/drinks.md", json={"text": SECRET})
+        assert note.status_code == 200, note.text
+        self.ids["note"] = "drinks.md"
         account = {"refund_key": KEY}
         opened = await self.call("alice", "POST", f"{place}/payments", json=account)
         assert opened.status_code == 200, opened.text

@@ -13,6 +13,11 @@ def loop():
         pass
 
 
+def labour():
+    while time.process_time() < 1:
+        pass
+
+
 def sleep():
     time.sleep(3600)
 

@@ -55,6 +55,26 @@ async def test_no_cookie_is_kept_and_extra_headers_stay_with_the_first_request()
         assert ["X-Key" in head for head in server.asked] == [True, False, False]
 
 
+async def test_json_is_posted_and_its_answer_is_limited_like_a_page():
+    async with site() as (server, fetcher):
+        server.answers["/api"] = response(b'{"ok": 1}', kind="application/json")
+        server.answers["/page"] = response(b"<p>hi</p>")
+        server.answers["/large"] = response(b" " * 20_001, kind="application/json")
+        server.answers["/moved"] = redirect("/api", "307 Temporary Redirect")
+        got = await fetcher.post_json("http://site.example/api", {"q": "ü"}, headers={"X-Key": "k"})
+        assert got.body == b'{"ok": 1}'
+        head = server.asked[0]
+        assert head.startswith("POST /api HTTP/1.1\r\nHost: site.example\r\n")
+        for field in ("X-Key: k", "Content-Type: application/json", "Content-Length: 15"):
+            assert f"\r\n{field}\r\n" in head
+        reasons = {"/page": "content_type", "/large": "too_large", "/moved": "status_307"}
+        for path, reason in reasons.items():
+            with pytest.raises(FetchFailed) as failed:
+                await fetcher.post_json(f"http://site.example{path}", {})
+            assert failed.value.reason == reason
+        assert len(server.asked) == 4
+
+
 async def test_each_address_on_the_way_is_asked_about():
     asked = []
 

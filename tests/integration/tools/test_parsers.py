@@ -189,6 +189,25 @@ async def test_a_slow_page_is_put_behind_quick_ones():
             await asking
 
 
+async def test_a_page_that_only_waits_keeps_its_priority():
+    before = children()
+    with hostile_pool(deadline_s=3.0, slow_s=0.2) as there:
+        asking = asyncio.create_task(read(there, b"sleep"))
+        await eventually(lambda: children() - before)
+        [waiting] = children() - before
+        await asyncio.sleep(1.0)
+        assert os.getpriority(os.PRIO_PROCESS, waiting) == there.limits.nice
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+
+async def test_the_page_after_a_slow_one_has_a_process_of_full_priority():
+    with hostile_pool(deadline_s=30.0, slow_s=0.2) as there:
+        slow = (await read(there, b"labour")).text
+        assert (await read(there, b"fine")).text != slow
+
+
 @asynccontextmanager
 async def site():
     async with web() as server:

@@ -191,13 +191,21 @@ def rules(port: int, **more) -> FetchRules:
     return FetchRules(ports=(80, 443, port), timeout_s=5, **more)
 
 
-async def test_no_spelling_of_a_forbidden_address_is_connected_to():
+def post(fetcher: Fetcher, address: str):
+    return fetcher.post_json(address, {})
+
+
+WAYS = pytest.mark.parametrize("reach", [Fetcher.get, post])
+
+
+@WAYS
+async def test_no_spelling_of_a_forbidden_address_is_connected_to(reach):
     tried = 0
     async with web() as listener, names({}) as (dns, resolver):
         async with Fetcher(rules(listener.port), resolver=resolver) as fetcher:
             for address in spelled(listener.port):
                 with connects() as seen, pytest.raises(FetchRefused):
-                    await fetcher.get(address)
+                    await reach(fetcher, address)
                 assert seen == [], address
                 tried += 1
         assert listener.connections == 0
@@ -264,6 +272,7 @@ async def test_a_chain_of_redirects_is_checked_at_each_hop_and_ends():
         assert listener.connections == 0
 
 
+@WAYS
 @pytest.mark.parametrize(
     "found",
     [
@@ -282,12 +291,12 @@ async def test_a_chain_of_redirects_is_checked_at_each_hop_and_ends():
     ],
     ids=str,
 )
-async def test_a_public_name_that_leads_to_a_forbidden_address_is_refused(found):
+async def test_a_public_name_that_leads_to_a_forbidden_address_is_refused(found, reach):
     async with web() as listener, names({"inside.example": [found]}) as (dns, resolver):
         async with Fetcher(rules(listener.port), resolver=resolver) as fetcher:
             for scheme in ("http", "https"):
                 with connects() as seen, pytest.raises(FetchRefused):
-                    await fetcher.get(f"{scheme}://inside.example:{listener.port}/")
+                    await reach(fetcher, f"{scheme}://inside.example:{listener.port}/")
                 assert seen == []
         assert listener.connections == 0
         assert dns.asked == ["inside.example"] * 2

@@ -22,6 +22,8 @@ from bathysphere.harness.describe import describe
 from bathysphere.models.demo.model import DemoTourModel
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
+from bathysphere.server.process.assembly import research_of
+from bathysphere.server.process.settings import ServerSettings
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots" / "research"
 
@@ -100,7 +102,7 @@ def test_after_a_wave(status, next_node):
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
     for name in list(os.environ):
-        if name.startswith(("BATHYSPHERE_", "GOOGLE_CSE")):
+        if name.startswith(("BATHYSPHERE_", "GOOGLE_CSE", "TAVILY_", "BRAVE_")):
             monkeypatch.delenv(name)
 
 
@@ -148,7 +150,7 @@ def test_a_setting_that_cannot_be_used_is_one_sentence(monkeypatch, variable, va
 
 
 def test_a_corpus_without_documents_is_one_sentence(tmp_path):
-    with pytest.raises(ConfigError, match=r"No \.md or \.txt files"):
+    with pytest.raises(ConfigError, match="No readable documents"):
         corpus_of(tmp_path)
 
 
@@ -165,6 +167,17 @@ def test_a_key_is_kept_out_of_sight(monkeypatch):
     assert made.key == bytes.fromhex("ab" * 32)
     assert "abab" not in repr(made)
     assert "abab" not in repr(ResearchSettings.from_environment())
+
+
+def test_processes_that_share_a_folder_share_a_key(monkeypatch, tmp_path):
+    monkeypatch.setenv("BATHYSPHERE_RESEARCH_SIGNING_KEY_FILE", str(tmp_path / "data" / "key"))
+    first = config().key
+    assert len(first) == 32
+    assert config().key == first
+    several = ServerSettings(database_url="postgresql://127.0.0.1:1/x")
+    models = ModelSettings.model_construct(main="demo:tour")
+    shared = ResearchSettings.from_environment()
+    assert research_of(several, models, shared).key == first
 
 
 def test_a_configured_agent_is_a_graph_of_its_own():

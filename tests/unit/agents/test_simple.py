@@ -11,11 +11,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from bathysphere.agents.simple import SimpleConfig, spec
+from bathysphere.agents.simple import settings as simple_settings
+from bathysphere.agents.simple.settings import SimpleSettings
+from bathysphere.core.errors import ConfigError
 from bathysphere.core.usage import Limits, total
 from bathysphere.device.device import Device
 from bathysphere.device.documents import MemoryDocuments
 from bathysphere.harness.build import build
 from bathysphere.harness.describe import describe
+from bathysphere.harness.web_tools import WEB_TOOLS, WebAccess
 from bathysphere.middleware.reliability import reliability
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
@@ -69,6 +73,61 @@ def test_the_stack_is_this():
     layers = reliability(ModelSettings.model_construct())
     described = describe(spec(models=models_of(ScriptedChatModel()), reliability=layers))
     check_snapshot("stack.txt", described + "\n")
+
+
+def test_by_default_there_is_no_word_of_the_web(monkeypatch):
+    monkeypatch.delenv("BATHYSPHERE_SIMPLE_WEB", raising=False)
+    config = SimpleSettings.from_environment().config(WebAccess())
+    assert config == SimpleConfig()
+    made = spec(models=models_of(ScriptedChatModel()), config=config)
+    assert made.tools == ()
+    assert "web" not in made.prompt
+
+
+async def test_with_the_web_the_model_reads_this_prompt_and_has_two_tools_more(asked):
+    model = ScriptedChatModel(script=[says("Hello.")])
+    config = SimpleSettings(web="on").config(WebAccess())
+    await simple_with(model, config=config).ainvoke({"messages": [("user", "Hi")]}, THREAD)
+    check_snapshot("system_prompt_web.md", model.requests[0][0].text + "\n")
+    assert set(model.tools_seen[0]) - set(asked.tools_seen[0]) == set(WEB_TOOLS)
+    assert not set(asked.tools_seen[0]) - set(model.tools_seen[0])
+
+
+@pytest.mark.parametrize("by_helper", [False, True])
+async def test_with_ask_nothing_leaves_before_it_is_approved(by_helper):
+    search = calls("web_search", query="what my notes say")
+    helped = calls("task", description="Search.", subagent_type="general-purpose")
+    main = ScriptedChatModel(script=[helped if by_helper else search, says("Not searched.")])
+    helper = ScriptedChatModel(script=[search, says("I may not.")])
+    models = Models(main=main, subagent=helper, summary=main, audit=main)
+    config = SimpleSettings(web="ask").config(WebAccess())
+    agent = build(spec(models=models, config=config), checkpointer=InMemorySaver())
+    paused = await agent.ainvoke({"messages": [("user", "Go")]}, THREAD)
+    (interrupt,) = paused["__interrupt__"]
+    assert (interrupt.value["type"], interrupt.value["name"]) == ("tool_approval", "web_search")
+    answer = {interrupt.id: {"type": "reject", "message": "Keep it here."}}
+    await agent.ainvoke(Command(resume=answer), THREAD)
+    asked = helper if by_helper else main
+    assert "Keep it here." in asked.requests[1][-1].text
+    main.assert_done()
+
+
+def test_what_waited_without_the_web_waits_with_it():
+    for way in ("ask", "on"):
+        config = SimpleSettings(web=way).config(WebAccess())
+        assert set(SimpleConfig().approvals) <= set(config.approvals)
+        assert set(WEB_TOOLS) <= set(config.approvals) or way == "on"
+
+
+def test_a_wrong_setting_and_a_missing_extra_are_said(monkeypatch):
+    monkeypatch.setenv("BATHYSPHERE_SIMPLE_WEB", "true")
+    with pytest.raises(ConfigError, match="Invalid BATHYSPHERE_SIMPLE_WEB"):
+        SimpleSettings.from_environment()
+    monkeypatch.setattr(simple_settings, "find_spec", lambda name: None)
+    assert SimpleSettings(web="off").config(WebAccess()) == SimpleConfig()
+    with pytest.raises(ConfigError, match="fetch_page needs") as missing:
+        SimpleSettings(web="on").config(WebAccess())
+    assert "bathysphere[research]" in missing.value.hint
 
 
 async def test_a_snapshot_that_differs_shows_the_difference(monkeypatch):
@@ -176,3 +235,61 @@ async def test_a_deployment_can_change_what_is_gated_and_the_limits():
     assert "__interrupt__" not in final
     assert total(final["usage"]).stopped == {"limit": "model_calls", "max": 1}
     model.assert_done()
+
+
+# ── skills ──
+
+SKILL = "---\nname: sail\ndescription: How to sail.\n---\nHoist the mainsail.\n"
+
+
+@pytest.fixture
+def skills(tmp_path):
+    folder = tmp_path / "skills"
+    (folder / "sail").mkdir(parents=True)
+    (folder / "sail" / "SKILL.md").write_text(SKILL)
+    return folder
+
+
+async def test_skills_of_a_folder_are_in_the_prompt_and_can_be_read_but_not_changed(skills):
+    change = {"file_path": "/skills/sail/SKILL.md", "content": "Sink."}
+    script = [
+        calls("read_file", file_path="/skills/sail/SKILL.md"),
+        calls("write_file", **change),
+        calls("read_file", file_path="/skills/../secret.txt"),
+        calls("write_file", file_path="/own.md", content="mine"),
+        says("Done."),
+    ]
+    (skills.parent / "secret.txt").write_text("secret")
+    model = ScriptedChatModel(script=script)
+    config = SimpleSettings(skills=skills).config(WebAccess())
+    state = await simple_with(model, config=config).ainvoke({"messages": [("user", "Go")]}, THREAD)
+    assert "How to sail." in model.requests[0][0].text
+    assert "Hoist the mainsail." in model.requests[1][-1].text
+    assert "read-only" in model.requests[2][-1].text
+    assert "secret" not in model.requests[3][-1].text.replace("secret.txt", "")
+    assert state["files"]["/own.md"]["content"] == "mine"
+    assert (skills / "sail" / "SKILL.md").read_text() == SKILL
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("Hoist.", "SKILL.md:1: No front matter"),
+        ("---\nname: sail\n---\n", "has no 'description'"),
+        ("---\ndescription: x\nname: row\n---\n", "SKILL.md:3: The name 'row' differs"),
+        (None, "Cannot read"),
+    ],
+)
+def test_a_skill_that_would_be_skipped_is_said_at_the_start(skills, monkeypatch, content, problem):
+    path = skills / "sail" / "SKILL.md"
+    path.unlink() if content is None else path.write_text(content)
+    monkeypatch.setenv("BATHYSPHERE_SIMPLE_SKILLS", str(skills))
+    with pytest.raises(ConfigError, match=problem):
+        SimpleSettings.from_environment().config(WebAccess())
+
+
+def test_a_folder_without_skills_is_said_at_the_start(tmp_path):
+    for folder, problem in ((tmp_path, "Not a folder of skills"), (tmp_path / "x", "not found")):
+        with pytest.raises(ConfigError, match=problem) as error:
+            SimpleSettings(skills=folder).config(WebAccess())
+        assert "BATHYSPHERE_SIMPLE_SKILLS" in error.value.hint

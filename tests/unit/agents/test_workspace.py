@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
@@ -16,7 +17,7 @@ from bathysphere.core.errors import NotAllowed
 from bathysphere.core.run_context import RunContext
 from bathysphere.harness.build import build
 from bathysphere.harness.describe import describe
-from bathysphere.middleware.file_approvals.middleware import MAX_FOLDER_FILES
+from bathysphere.middleware.file_approvals.contents import MAX_FOLDER_FILES
 from bathysphere.middleware.workspace import RunRoot
 from bathysphere.models.resolve import Models
 from bathysphere.tenancy.directory import Directory, Tenant
@@ -174,6 +175,45 @@ async def test_a_change_waits_with_its_difference_and_is_written_down_with_its_a
     assert (change.workspace, change.path, change.action) == ("main", "/a.md", "edit")
     assert (change.approver, change.before) == ("ada", b"old\nline\n")
     assert list(desk.changes.finished) == [change.call]
+
+
+# ── what the conversation keeps of a decision ──
+
+
+async def decided(desk, **decision):
+    """Start, decide, and return what the result of `task` says about it."""
+    [question] = await desk.start()
+    assert await desk.answer(question, **decision) == []
+    state = await desk.graph.aget_state(THREAD)
+    assert "file_decisions" not in state.values
+    [report] = [m for m in state.values["messages"] if isinstance(m, ToolMessage)]
+    return report.additional_kwargs.get("decisions")
+
+
+async def test_the_conversation_keeps_what_was_approved_and_how_much_it_changed():
+    desk = Desk(EDIT)
+    desk.put("acme/main/a.md", "old\nline\n")
+    [made] = await decided(desk, type="approve")
+    [call] = desk.changes.finished
+    about = {"tool_call_id": call, "name": "edit_file", "path": "/a.md"}
+    assert made == {"type": "approve", **about, "added": 1, "removed": 1}
+
+
+async def test_the_conversation_keeps_that_a_change_was_edited_or_rejected():
+    args = {"file_path": "/a.md", "content": "mine\n"}
+    edit = {"type": "edit", "edited_action": {"name": "write_file", "args": args}}
+    [edited] = await decided(Desk(WRITE), **edit)
+    assert (edited["type"], edited["path"]) == ("edit", "/a.md")
+    [rejected] = await decided(Desk(WRITE), type="reject", message="no")
+    assert (rejected["type"], rejected["path"]) == ("reject", "/a.md")
+
+
+async def test_an_edit_that_could_not_be_applied_is_not_kept_as_a_change():
+    args = {"file_path": "/a.md", "old_string": "absent", "new_string": "new"}
+    edit = {"type": "edit", "edited_action": {"name": "edit_file", "args": args}}
+    desk = Desk(EDIT)
+    desk.put("acme/main/a.md", "old\n")
+    assert await decided(desk, **edit) is None
 
 
 async def test_a_person_is_shown_the_last_line_of_a_long_change():

@@ -20,8 +20,29 @@ def test_it_shows_every_layer_of_one(capsys):
     assert main(["agents", "simple"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("agent simple\n")
-    for layer in ("FilesMiddleware", "ModelRetryMiddleware", "ApprovalsMiddleware"):
+    for layer in ("FilesMiddleware", "ModelRetryMiddleware", "FlowMiddleware"):
         assert shown.count(f"  {layer} ") == 2  # the main agent and its helper
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("deeptutor", "tutor"), ("seminar_agent", "tutor"), ("simple_agent", "simple")],
+)
+def test_an_alias_shows_its_agent_and_is_not_listed(capsys, alias, name):
+    assert main(["agents", alias]) == 0
+    assert capsys.readouterr().out.startswith(f"agent {name}\n")
+    main(["agents"])
+    assert alias not in capsys.readouterr().out
+
+
+def test_an_agent_of_the_project_that_has_the_name_of_an_alias_is_that_agent(
+    capsys, monkeypatch, tmp_path
+):
+    (tmp_path / "agent.toml").write_text('name = "deeptutor"\n')
+    (tmp_path / "prompt.md").write_text("You teach diving.\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["agents", "deeptutor"]) == 0
+    assert capsys.readouterr().out.startswith("agent deeptutor\n")
 
 
 def test_an_unknown_agent_is_a_sentence(capsys):

@@ -22,8 +22,11 @@ VARIABLES = (
     "GOOGLE_CLOUD_CREDENTIALS_JSON",
     "GOOGLE_CSE_API_KEY",
     "GOOGLE_CSE_CX",
+    "TAVILY_API_KEY",
+    "BRAVE_SEARCH_API_KEY",
     "BATHYSPHERE_STORAGE_KIND",
     "BATHYSPHERE_SEARCH_ENGINE",
+    "BATHYSPHERE_SIMPLE_WEB",
     "BATHYSPHERE_RESEARCH_SIGNING_KEY",
     "BATHYSPHERE_PAYMENTS_MINT",
     "BATHYSPHERE_PAYMENTS_SECRET",
@@ -137,18 +140,20 @@ DEPLOYED = {
     "BATHYSPHERE_STORAGE_KIND": "memory",
     "GOOGLE_CSE_API_KEY": "hush-google",
     "GOOGLE_CSE_CX": "cx",
+    "BATHYSPHERE_SIMPLE_WEB": "ask",
     "BATHYSPHERE_RESEARCH_SIGNING_KEY": "ab" * 32,
     "BATHYSPHERE_PAYMENTS_MINT": "https://mint.example",
     "BATHYSPHERE_PAYMENTS_SECRET": "hush-" + "s" * 32,
 }
 
 
-def test_storage_search_research_key_and_payments_have_a_row_each_where_nothing_is_set(capsys):
+def test_storage_search_web_research_key_and_payments_have_a_row_each_where_nothing_is_set(capsys):
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
     for row in (
         "info     storage: none",
         "ok       search: duckduckgo",
+        "info     web: `simple` has no tools for it",
         "info     research key: not set",
         "info     payments: off",
     ):
@@ -163,6 +168,7 @@ def test_what_is_set_up_is_told_without_its_secrets(monkeypatch, capsys):
     for row in (
         "ok       storage: memory, one workspace `main` each",
         "ok       search: google_cse",
+        "ok       web: `simple` searches and reads pages after approval",
         "ok       research key: BATHYSPHERE_RESEARCH_SIGNING_KEY is set",
         "ok       payments: at https://mint.example",
     ):
@@ -183,6 +189,10 @@ def test_what_is_set_up_is_told_without_its_secrets(monkeypatch, capsys):
         ),
         ("BATHYSPHERE_RESEARCH_CORPUS", "nowhere", "problem  search: Folder not found: nowhere"),
         ("BATHYSPHERE_SEARCH_ENGINE", "searxng", "problem  search: SearXNG is not configured"),
+        ("BATHYSPHERE_SEARCH_ENGINE", "tavily", "problem  search: Tavily search is not configured"),
+        ("BATHYSPHERE_SEARCH_ENGINE", "brave", "problem  search: Brave search is not configured"),
+        ("BATHYSPHERE_SIMPLE_WEB", "yes", "problem  web: Invalid BATHYSPHERE_SIMPLE_WEB: "),
+        ("TAVILY_API_KEY", "hush hush", "problem  search: Invalid TAVILY_API_KEY: must be"),
         (
             "BATHYSPHERE_RESEARCH_SIGNING_KEY",
             "abc",
@@ -198,10 +208,26 @@ def test_a_part_that_is_set_up_wrongly_is_a_problem_of_its_row(
     assert main(["doctor"]) == 1
     shown = capsys.readouterr().out
     assert row in shown
+    assert "hush" not in shown
     assert "payments: " in shown  # the rows after it are still there
+
+
+@pytest.mark.parametrize(
+    ("variable", "engine"), [("TAVILY_API_KEY", "tavily"), ("BRAVE_SEARCH_API_KEY", "brave")]
+)
+def test_the_key_of_a_search_engine_chooses_it_and_is_not_shown(
+    monkeypatch, capsys, variable, engine
+):
+    monkeypatch.setenv(variable, "hush-key")
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert f"ok       search: {engine}" in shown
+    assert "hush" not in shown
 
 
 def test_several_processes_without_one_research_key_are_told(monkeypatch):
     monkeypatch.setenv("BATHYSPHERE_DATABASE_URL", "postgresql://127.0.0.1:1/x")
     key = doctor._research_key()
     assert (key.state, "BATHYSPHERE_RESEARCH_SIGNING_KEY" in key.fix) == ("missing", True)
+    monkeypatch.setenv("BATHYSPHERE_RESEARCH_SIGNING_KEY_FILE", "/data/key")
+    assert doctor._research_key().state == "ok"

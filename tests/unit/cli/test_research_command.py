@@ -4,17 +4,23 @@ import io
 import os
 import subprocess
 import sys
+import zipfile
+from datetime import UTC, datetime
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 from rich.console import Console
 
+from bathysphere.agents.research.source_access import GuardedSources
 from bathysphere.cli.main import main
 from bathysphere.cli.talk.research_session import StepProgress
 from bathysphere.cli.talk.screen import Screen
 from bathysphere.core.errors import UpstreamError
 from bathysphere.evidence.proof.check import verify_proof
+from bathysphere.evidence.snapshots import take_snapshot
 from bathysphere.tools.search.corpus import Corpus
 
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 QUESTION = "What depth did the bathysphere reach?"
 
 
@@ -175,10 +181,116 @@ def test_research_whose_every_search_fails_is_a_failure_and_not_an_empty_result(
     assert "The search engine cannot be reached" in shown
 
 
-def test_an_address_that_cannot_be_opened_is_an_error(monkeypatch, capsys, tmp_path):
+def test_addresses_and_a_corpus_are_read_together(monkeypatch, capsys, tmp_path):
     (tmp_path / "a.md").write_text("# A\n\nThe tower of Elm is 61 metres high.\n")
-    words = ("--corpus", str(tmp_path), "--url", "https://example.org/a")
-    assert research(monkeypatch, QUESTION, *words) == 1
-    shown = capsys.readouterr().err
-    assert "error: Cannot open https://example.org/a" in shown
-    assert "hint: omit --url" in shown
+    text = "The tower of Elm was built in 1890, says the town's chronicle. " * 5
+
+    async def fetch(self, url, may_visit, requester):
+        assert may_visit(url) is None
+        return take_snapshot(url, text.encode(), text, fetched_at=NOON, title="Chronicle")
+
+    monkeypatch.setattr(GuardedSources, "fetch", fetch)
+    words = ("--corpus", str(tmp_path), "--url", "https://example.org/a", "--approve", "all")
+    assert research(monkeypatch, "When was the tower of Elm built, how high is it?", *words) == 0
+    shown = capsys.readouterr().out
+    assert "61 metres" in shown
+    assert "built in 1890" in shown
+
+
+def docx_of(*paragraphs: str) -> bytes:
+    name = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    body = "".join(f"<w:p><w:r><w:t>{one}</w:t></w:r></w:p>" for one in paragraphs)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        xml = f'<w:document xmlns:w="{name}"><w:body>{body}</w:body></w:document>'
+        archive.writestr("word/document.xml", xml)
+    return file.getvalue()
+
+
+def pdf_of(text: str) -> bytes:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    canvas.drawString(72, 700, text)
+    canvas.save()
+    return file.getvalue()
+
+
+def test_passages_of_a_folder_are_shown_before_they_are_shared_and_become_sources(
+    monkeypatch, capsys, tmp_path
+):
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "survey.md").write_text("Über Elm: the tower of Elm is 61 metres high.\n")
+    (papers / "letter.docx").write_bytes(docx_of("Dear Ada,", "The tower of Elm is made of brick."))
+    (papers / "plan.pdf").write_bytes(pdf_of("The tower of Elm has 214 steps."))
+    (papers / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    (papers / ".hidden.md").write_text("The tower of Elm is a secret.\n")
+    out = tmp_path / "report.zip"
+    words = ("--context", str(papers), "--approve", "all", "--out", str(out))
+    assert research(monkeypatch, "What is known of the tower of Elm?", *words) == 0
+    shown = capsys.readouterr().out
+    before, after = shown.split("Plan, revision 0", 1)
+    assert "Skipped broken.pdf: Cannot open the PDF" in before
+    assert "Shared with the model: 3 passages of your documents" in before
+    for line in ("survey.md, bytes 0-47: Über Elm", "letter.docx, bytes", "plan.pdf, bytes 0-"):
+        assert line in before
+    assert "secret" not in shown
+    for fact in ("61 metres", "made of brick", "214 steps"):
+        assert fact in after
+    assert verify_proof(out.read_bytes()).ok
+
+
+def test_a_context_folder_without_documents_is_an_error(monkeypatch, capsys, tmp_path):
+    for folder, message in ((tmp_path / "none", "Folder not found"), (tmp_path, "No readable")):
+        assert research(monkeypatch, QUESTION, "--context", str(folder)) == 1
+        assert message in capsys.readouterr().err
+
+
+# ── follow-ups ──
+
+NEW = "Start new research: who designed the bathysphere?"
+
+
+def test_follow_ups_are_answered_extended_or_researched_and_any_report_is_written(
+    monkeypatch, capsys, tmp_path
+):
+    out = tmp_path / "first.zip"
+    then = ["--then", "Who described what he saw to Gloria Hollister?", "--then", NEW]
+    code = research(
+        monkeypatch, QUESTION, *then, "--approve", "all", "--out", str(out), "--report", "1"
+    )
+    assert code == 0
+    shown = capsys.readouterr().out
+    assert "Answered from the sources already read" in shown
+    assert "Beebe described what he saw to Gloria Hollister on deck." in shown
+    assert "New research: the plan needs your approval; earlier reports are kept" in shown
+    assert verify_proof(out.read_bytes()).ok
+    report = zipfile.ZipFile(out).read("report.md").decode()
+    assert QUESTION in report
+    assert NEW not in report
+
+
+def test_a_report_that_is_not_there_is_one_sentence(monkeypatch, capsys, tmp_path):
+    out = str(tmp_path / "r.md")
+    args = ("--approve", "all", "--out", out, "--report", "2")
+    assert research(monkeypatch, QUESTION, *args) != 0
+    assert "Unknown report: 2" in capsys.readouterr().err
+
+
+def test_at_a_terminal_the_person_is_asked_for_follow_ups(monkeypatch, capsys, tmp_path):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    saved = tmp_path / "second.md"
+    lines = ["a", NEW, "a", "/reports", f"/save {saved} 2", "/save x.gif", "/what", ""]
+    typed = iter(lines)
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    assert main(["research", QUESTION, "--plain"]) == 0
+    shown = capsys.readouterr().out
+    assert f"1. {QUESTION} (" in shown
+    assert f"2. {NEW} (" in shown
+    assert "Unsupported report format: x.gif" in shown
+    assert "Commands: /reports" in shown
+    assert NEW in saved.read_text()

@@ -400,6 +400,15 @@ def test_an_error_does_not_end_the_talk():
     assert [m.text for m in model.requests[2] if m.type == "human"] == ["One", "Two", "Three"]
 
 
+@pytest.fixture
+def terminal_signals():
+    """Handle Ctrl-C as a new process does, whatever earlier tests installed."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("terminal_signals")
 def test_ctrl_c_stops_the_run_and_the_talk_goes_on():
     model = ScriptedChatModel(
         script=[calls("ls", path="/"), hangs(), lambda messages: says("Here again.")]
@@ -462,6 +471,7 @@ def test_ctrl_c_at_the_prompt_leaves():
     assert session.talk(agent="t", model="scripted", is_default=False) == 130
 
 
+@pytest.mark.usefixtures("terminal_signals")
 def test_a_second_ctrl_c_leaves_a_run_that_will_not_stop():
     stubborn = threading.Event()
 

@@ -214,7 +214,7 @@ def test_numbers_stay_with_their_nodes(known):
         ("/export map.pdf", "The file name must end in .md, .argdown, .json"),
         ("/export /nowhere/at/all.md", "No such file or directory"),
         ("/mpa", "Unknown command: /mpa"),
-        ("/help", "/disclosures   passages of your documents that were shared"),
+        ("/help", "/disclosures    passages of your documents that were shared"),
         ("/", "Unknown command: /"),
         ("/disclosures", "No passages of your documents have been shared."),
     ],

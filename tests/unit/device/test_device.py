@@ -12,7 +12,7 @@ from bathysphere.device.hunks import chosen, hunks_of, lines_of
 from bathysphere.middleware.client_files.middleware import _TOOLS
 from bathysphere.middleware.client_files.wire import Changed, Failed, disclosed, to_text
 
-SHAPES = {name: answers for name, _, _, answers in _TOOLS}
+SHAPES = {name: answers for name, _, _, answers, _ in _TOOLS}
 ESSAY = "Money is trust.\n\nGold is metal.\nNobody voted for it.\n"
 
 

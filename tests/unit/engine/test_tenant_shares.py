@@ -110,7 +110,8 @@ async def test_a_request_that_is_cancelled_as_a_permit_gets_free_leaves_the_line
 
 async def hold(shares: TenantShares, owner: Owner, seconds: float) -> None:
     await shares.acquire(owner)
-    shares.release(owner, held_seconds=seconds)
+    shares.add_usage(owner, seconds)
+    shares.release(owner)
 
 
 async def test_a_tenant_that_used_more_than_the_others_waits_until_it_is_forgotten(monkeypatch):
@@ -128,7 +129,8 @@ async def test_equal_tenants_do_not_wait_for_each_other():
     for owner in (ADA, BOB):
         await shares.acquire(owner)
     for owner in (ADA, BOB):
-        shares.release(owner, held_seconds=0.5)
+        shares.add_usage(owner, 0.5)
+        shares.release(owner)
     assert await granted(*asked(shares, BOB)) == [True]
 
 
@@ -146,3 +148,10 @@ async def test_a_permit_counts_the_time_it_was_held():
     (waiting,) = asked(shares, ADA)
     assert await granted(waiting) == [False]
     waiting.cancel()
+
+
+async def test_a_tenant_whose_usage_falls_while_it_is_being_checked_is_not_forgotten(monkeypatch):
+    shares = TenantShares(ShareLimits(at_once=4))
+    waits = iter([1e-6, 1e-6])
+    monkeypatch.setattr(shares, "_seconds_over", lambda _: next(waits, 0.0))
+    await asyncio.wait_for(shares.acquire(ADA), 1)

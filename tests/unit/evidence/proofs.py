@@ -2,13 +2,21 @@
 
 import random
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 from evidence_pages import page
 
 from bathysphere.core.canonical import digest
 from bathysphere.evidence.proof.export import export_proof
 from bathysphere.evidence.proof.signing import Signer
-from bathysphere.evidence.report import Citation, Draft, DraftClaim, DraftSection, Report
+from bathysphere.evidence.report import (
+    Citation,
+    Draft,
+    DraftClaim,
+    DraftSection,
+    Judgement,
+    Report,
+)
 from bathysphere.evidence.settle import settle
 from bathysphere.evidence.snapshots import Snapshot, by_id
 
@@ -94,7 +102,17 @@ def report(unsupported="mark") -> tuple[Report, list[Snapshot]]:
     made = settle(
         draft_of(pages), by_id(pages), question="How old? *And* how [big]?", unsupported=unsupported
     )
-    return made, pages
+    against = Judgement(follows=False, reason="the <quote> says *less*")
+    return judged(made, [Judgement(follows=True), against]), pages
+
+
+def judged(made: Report, judgements: list[Judgement | None]) -> Report:
+    """The report with judgements on the first claims of its first section."""
+    first, *others = made.sections
+    given = zip_longest(first.claims, judgements[: len(first.claims)])
+    claims = tuple(one.model_copy(update={"judgement": judgement}) for one, judgement in given)
+    sections = (first.model_copy(update={"claims": claims}), *others)
+    return made.model_copy(update={"sections": sections})
 
 
 def proof(unsupported="mark", **more) -> bytes:
@@ -147,8 +165,12 @@ def odd_proof(seed: int) -> bytes:
     )
     unsupported = rng.choice(["mark", "drop"])
     made = settle(draft, by_id(pages), question=odd_text(rng), unsupported=unsupported)
+    judgements = [
+        rng.choice([None, Judgement(follows=rng.random() < 0.5, reason=odd_text(rng))])
+        for _ in claims
+    ]
     return export_proof(
-        made,
+        judged(made, judgements),
         pages,
         plan=PLAN,
         audits=AUDITS,

@@ -9,13 +9,22 @@ from xml.etree import ElementTree
 import pypdfium2
 import pytest
 from evidence_pages import page
-from proofs import report
+from proofs import judged, report
 
+from bathysphere.evidence.render.blocks import (
+    APPENDIX,
+    FOLLOWS,
+    NOT_FOLLOWS,
+    NOT_JUDGED,
+    Note,
+    answer_of,
+    blocks_of,
+)
 from bathysphere.evidence.render.docx import to_docx
 from bathysphere.evidence.render.html import to_html
 from bathysphere.evidence.render.markdown import escape, to_markdown
 from bathysphere.evidence.render.pdf import to_pdf
-from bathysphere.evidence.report import Citation, Draft, DraftClaim, DraftSection
+from bathysphere.evidence.report import Citation, Draft, DraftClaim, DraftSection, Judgement
 from bathysphere.evidence.settle import settle
 from bathysphere.evidence.snapshots import by_id
 
@@ -142,6 +151,7 @@ def test_nothing_of_a_source_runs_in_html():
     assert set(tags) <= {
         *("html", "head", "meta", "title", "style", "body", "main"),
         *("h1", "h2", "h3", "p", "a", "span", "blockquote", "div"),
+        *("details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
     }
     assert "javascript:" not in re.findall(r'href="([^"]*)"', page)
     assert all(
@@ -197,3 +207,104 @@ def test_one_of_a_kind_is_singular_in_every_format():
         assert "1 claim:" in words, kind
         assert "1 quote from 1 source," in words, kind
         assert "1 disagreement." in words, kind
+
+
+# ── the order of what is shown ──
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_answer_comes_first_and_hashes_last(kind):
+    shown = flat(FORMATS[kind](REPORT))
+    places = [
+        flat(words)
+        for words in (
+            "Answer",
+            "It was finished in 1974.[1]",
+            "6 claims:",
+            "Age & size [1]",
+            "Where sources disagree",
+            "That does not prove",
+            "Not supported (3)",
+            "It cost $99.",
+            "Appendix:",
+            REPORT.sources[0].snapshot.text_sha256,
+        )
+    ]
+    at = 0
+    for words in places:
+        assert words in shown[at:], words
+        at = shown.index(words, at) + len(words)
+    before = shown[: shown.index("Appendix:")]
+    assert REPORT.sources[0].snapshot.text_sha256 not in before
+    assert "bytes" not in before.lower().replace("byteforbyte", "")
+
+
+def test_the_answer_has_supported_claims_only_and_few():
+    def answer(*statuses):
+        claims = tuple(
+            REPORT.sections[0].claims[0].model_copy(update={"id": f"c{n}", "status": status})
+            for n, status in enumerate(statuses, 1)
+        )
+        sections = (REPORT.sections[0].model_copy(update={"claims": claims}), REPORT.sections[1])
+        made = REPORT.model_copy(update={"sections": sections})
+        return [claim.id for claim in answer_of(made)]
+
+    assert answer("unsupported", "repaired", "supported") == ["c3"]
+    assert answer("unsupported", "repaired") == ["c2"]
+    assert answer("unsupported") == []
+    assert answer(*["supported"] * 9) == ["c1", "c2", "c3"]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_report_without_support_says_so_where_the_answer_would_be(kind):
+    draft = Draft(
+        title="T", sections=(DraftSection(heading="F", claims=(DraftClaim(text="So it is."),)),)
+    )
+    shown = flat(FORMATS[kind](settle(draft, {}, question="Is it?")))
+    assert shown.index(flat("Answer No claim is supported")) < shown.index(flat("So it is."))
+    assert flat("Not supported (1)") in shown
+    assert "Appendix" not in shown
+
+
+def test_what_is_not_supported_and_the_hashes_are_folded_in_html():
+    _, _, folded = to_html(REPORT).partition("<details>")
+    titles = re.findall(r"<details>\n<summary>(.*?)</summary>", "<details>" + folded)
+    assert titles == ["Not supported (3)", APPENDIX]
+    assert "It cost $99." in folded
+    assert to_html(REPORT).count("</details>") == 2
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_sources_and_quotes_have_their_dates(kind):
+    shown = flat(FORMATS[kind](REPORT))
+    assert flat("dated 1999-01-01, read 2026-11-15 from the web") in shown
+    assert flat("dated 1999-01-01; quote 1") in shown
+    assert flat("read 2026-11-15 from the person's documents") in shown
+
+
+def test_the_question_is_said_once():
+    same = REPORT.model_copy(update={"question": REPORT.title})
+    assert "Question:" in to_markdown(REPORT)
+    assert "Question:" not in to_markdown(same)
+
+
+# ── judgements ──
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_judgement_is_shown_as_one_and_a_missing_one_as_not_judged(kind):
+    shown = flat(FORMATS[kind](REPORT))
+    assert flat(f"{NOT_FOLLOWS}: the <quote> says *less*") in shown
+    assert shown.count(flat(FOLLOWS)) == 1
+    assert flat(NOT_JUDGED) in shown
+    none = flat(FORMATS[kind](judged(REPORT, [])))
+    assert flat("Judged by a model") not in none
+    assert none.count(flat(NOT_JUDGED)) == 3  # the claims that have support
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_judgement_moves_no_claim(follows):
+    claims = len(REPORT.sections[0].claims)
+    made = judged(REPORT, [Judgement(follows=follows)] * claims)
+    bare = [block for block in blocks_of(judged(REPORT, [])) if not isinstance(block, Note)]
+    assert [block for block in blocks_of(made) if not isinstance(block, Note)] == bare

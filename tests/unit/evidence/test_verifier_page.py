@@ -14,7 +14,17 @@ from test_proof import FORGERIES, PROOF, forged, mended, mutated, positions, res
 from bathysphere.evidence.proof.check import MEANING, verify_proof
 from bathysphere.evidence.proof.page import verifier_page
 from bathysphere.evidence.proof.signing import fingerprint
-from bathysphere.evidence.render.blocks import CLOSING, FINDINGS, FLAGS
+from bathysphere.evidence.render.blocks import (
+    APPENDIX,
+    CLOSING,
+    FINDINGS,
+    FLAGS,
+    FOLLOWS,
+    NO_ANSWER,
+    NOT_FOLLOWS,
+    NOT_JUDGED,
+    ORIGINS,
+)
 
 NODE = Path(__file__).parents[3] / "tests" / "node"
 
@@ -113,9 +123,12 @@ def test_a_person_sees_it_in_chromium(page, tmp_path):
     assert SIGNER.public_key in good["about"]
     assert "- It holds <30> million litres, | they say." in good["text"]
     assert "(unsupported: a number is in none of its sources)" in good["text"]
+    assert f"{NOT_FOLLOWS}: the <quote> says *less*" in good["text"]
     assert good["marked"] == ["The Aurora dam was finished in 1974"]
     # What sources say is shown as text: none of it became an element.
-    assert set(good["elements"]) <= {"BLOCKQUOTE", "BUTTON", "DIV", "H3", "MARK", "P", "SPAN"}
+    assert set(good["elements"]) <= {
+        *("BLOCKQUOTE", "BUTTON", "DETAILS", "DIV", "H3", "MARK", "P", "SPAN", "SUMMARY")
+    }
     assert bad["verdict"] == "This proof is not valid."
     assert "failed" in bad["states"]
     assert not bad["report"]
@@ -135,6 +148,8 @@ def test_the_page_is_one_file_without_addresses_and_allows_only_itself():
 
 def test_the_page_has_the_exporter_words():
     page = verifier_page()
-    for words in [*MEANING.values(), *FINDINGS.values(), *FLAGS.values()]:
+    for words in [*MEANING.values(), *FINDINGS.values(), *FLAGS.values(), *ORIGINS.values()]:
+        assert f'"{words}"' in page, words
+    for words in (NO_ANSWER, APPENDIX, FOLLOWS, NOT_FOLLOWS, NOT_JUDGED):
         assert f'"{words}"' in page, words
     assert CLOSING.replace("claim follows", 'claim " +\n  "follows') in page

@@ -61,7 +61,7 @@ def test_a_tool_that_raises_in_a_subagent_stays_in_the_subagent(mode):
     assert results(state) == ["worked around it"]
 
 
-def test_a_hanging_subagent_is_cancelled_at_its_time_and_its_siblings_go_on(mode):
+def test_a_hanging_subagent_is_cancelled_at_its_time_and_its_siblings_go_on(mode, within):
     def worker(who, n):
         return hangs(30) if who == "b" else says(f"{who} done")
 
@@ -70,7 +70,7 @@ def test_a_hanging_subagent_is_cancelled_at_its_time_and_its_siblings_go_on(mode
     )
     start = time.monotonic()
     state = run(tree(model, limits=Limits(subagent_seconds=0.5)), mode)
-    assert time.monotonic() - start < 5
+    within(time.monotonic() - start, 5)
     assert results(state) == [
         "a done",
         "The subagent `worker` failed: timed out after 0.5 seconds.",

@@ -20,16 +20,17 @@ from bathysphere.testing import ScriptedChatModel, says
 MODEL = ScriptedChatModel(answer=lambda _: says("Done."))
 MODELS = Models(main=MODEL, subagent=MODEL, summary=MODEL, audit=MODEL)
 CLIENT_FIELDS = {
-    "simple": {"messages", "files"},
+    "simple": {"messages", "files", "flow_revoked"},
     "tutor": {"messages", "files", "argument_map", "open_questions"},
     "research": {
         "messages",
         "user_query",
+        "documents",
         "knowledge_context",
         "context_urls",
         "max_plan_revisions",
     },
-    "workspace": {"messages", "files", "workspace"},
+    "workspace": {"messages", "files", "workspace", "flow_revoked"},
 }
 
 

@@ -112,6 +112,9 @@ def test_a_patch_that_the_person_takes_is_applied(mode):
     state = Talk(mode, device, READ, patch("sound", "good"), says("ok")).go()
     assert device.documents.texts == {"essay": "Money is good."}
     assert results(state)[-1] == "Written (essay)."
+    marks = [m.additional_kwargs.get("proposal") for m in state["messages"] if m.type == "tool"]
+    version = state["file_versions"]["essay"]
+    assert marks == [None, {"status": "applied", "file_id": "essay", "version": version}]
 
 
 def test_a_patch_that_the_person_refuses_changes_nothing(mode):
@@ -123,6 +126,7 @@ def test_a_patch_that_the_person_refuses_changes_nothing(mode):
         "The person refused it: nothing was changed. Reason: not my words"
     )
     assert state["messages"][-2].status == "error"
+    assert state["messages"][-2].additional_kwargs["proposal"]["status"] == "refused"
 
 
 def test_a_patch_taken_in_part_tells_the_agent_what_was_written(mode):

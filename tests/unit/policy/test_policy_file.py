@@ -1,26 +1,36 @@
 import pytest
 
 from bathysphere.policy.audit import Judgement, audit, judge
+from bathysphere.policy.errors import BadPolicy
 from bathysphere.policy.plan import Plan, waves
-from bathysphere.policy.rules import BadPolicy, default_policy, default_policy_text, read_policy
+from bathysphere.policy.rules import default_policy, default_policy_text, read_policy
 
 FENCE = "```toml policy\nversion = 1\n{}\n```\n"
 
 
-def test_the_policy_that_ships_can_be_read_and_its_prose_has_no_rules():
+def test_the_policy_that_ships_can_be_read_and_its_prose_asks_nothing():
     policy = default_policy()
     assert policy.tools.allowed == ("web_search", "fetch_page", "search_corpus", "read_context")
     assert policy.limits.revisions == 3
-    assert "```" not in policy.prose
-    assert policy.prose.startswith("# Research policy")
+    assert policy.sentences == ()
+    assert not policy.has_own_rules
     assert policy.sha256 != read_policy(default_policy_text() + " ").sha256
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("# Only prose", "contains no rules"),
-        ("```toml\nversion = 1\n```", "contains no rules"),
+        ("", "The policy is empty"),
+        ("# Only a title", "The policy is empty"),
+        ("```toml\nversion = 1\n```", "Line 1: not a block of rules"),
+        ("Be fair.\n\n```TOML policy\nversion = 1\n```", "Line 3: not a block of rules"),
+        ("Be fair.\n\n  ```toml policy\nversion = 1\n```", "Line 3: not a block of rules"),
+        ("Be fair.\n~~~toml policy\nversion = 1\n~~~", "Line 2: not a block of rules"),
+        ("Be fair.\n> ```toml policy\n> version = 1\n> ```", "Line 2: not a block of rules"),
+        ("Be fair.\n\n```toml policy\nversion = 1\n", "Line 3: the block of rules is not closed"),
+        ("Be fair.\n\n[limits]\nsteps = 3\n", "Line 3: a rule outside a block"),
+        ("Be fair.\n[[content.rule]]\nid = 'x'\n", "Line 2: a rule outside a block"),
+        ("Be fair. <!-- a note", "A comment is not closed"),
         (FENCE.format("= 3"), "Invalid TOML"),
         (FENCE.format("[tool]\nallowed=[]"), "tool: Extra inputs"),
         (FENCE.format("[tools]\nalowed=[]"), "tools.alowed"),
@@ -32,14 +42,17 @@ def test_the_policy_that_ships_can_be_read_and_its_prose_has_no_rules():
             FENCE.format("[[judge]]\nid='a'\nquestion='q'\n[[judge]]\nid='a'\nquestion='q'"),
             "Duplicate rule id",
         ),
-        (FENCE.format("prose='x'"), "Unknown rules"),
+        (FENCE.format("sentences=['x']"), "Unknown rules"),
+        (FENCE.format("has_own_rules=false"), "Unknown rules"),
+        (FENCE.format("sha256='x'"), "Unknown rules"),
         ("```toml policy\nversion = 2\n```\n", "version"),
         (FENCE.format("") + FENCE.format(""), "Invalid TOML"),
     ],
 )
 def test_what_is_no_policy_is_refused_in_words(text, says):
-    with pytest.raises(BadPolicy, match=says):
+    with pytest.raises(BadPolicy, match=says) as caught:
         read_policy(text)
+    assert caught.value.hint
 
 
 def plan(**step) -> Plan:
@@ -69,6 +82,21 @@ def test_silence_is_a_no_and_answers_to_other_questions_are_not_heard():
     assert judge(opened, []).verdict == "rejected"
     other = judge(opened, [Judgement(rule="tools.allowed", allowed=True)])
     assert (other.verdict, other.judgements) == ("rejected", ())
+
+
+def test_of_two_answers_the_no_counts_in_either_order():
+    opened = audit(plan(), ASKING)
+    answers = [Judgement(rule="judge.fair", allowed=allowed) for allowed in (True, False)]
+    assert judge(opened, answers).verdict == "rejected"
+    assert judge(opened, answers[::-1]).verdict == "rejected"
+    assert len(judge(opened, answers).judgements) == 1
+
+
+def test_a_judgement_names_its_question():
+    opened = audit(plan(), ASKING)
+    bad = judge(opened, [Judgement(rule="judge.fair", allowed=False, question="Another one?")])
+    assert bad.judgements[0].question == bad.violations[0].question == "Is it fair?"
+    assert judge(opened, []).violations[0].question == "Is it fair?"
 
 
 def test_no_judgement_takes_a_rule_violation_away():

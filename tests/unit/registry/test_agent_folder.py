@@ -286,7 +286,10 @@ def test_a_model_that_cannot_be_used_is_said_when_a_process_starts(write):
         ("[models]\naudit = 'a:b'", "2: Unknown key 'audit'; the keys are main, subagent, summary"),
         ("\n\nprompt = 'Hi'", "3: Unknown key 'prompt'; write the prompt to prompt.md"),
         ("model = 'a:b'", "1: Unknown key 'model'; use [models]"),
-        ("[mcp_servers.web]\nurl = 'x'", "1: Unknown key 'mcp_servers'; MCP servers cannot be"),
+        (
+            "[mcp_servers.web]\nurl = 'x'",
+            "1: Unknown key 'mcp_servers'; configure MCP servers in an mcp.json",
+        ),
         (
             "[subagents.diver]\ndescription = 'D'\n\nprompts = 'x'",
             "4: Unknown key 'prompts'; did you mean 'prompt'?",

@@ -7,6 +7,7 @@ import pytest
 
 from bathysphere.registry.errors import LoadError
 from bathysphere.registry.langgraph_json import IMAGE_KEYS, read_project
+from bathysphere.registry.project_sections import Expiry
 from bathysphere.registry.selection import Selection
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +42,31 @@ def test_routes_of_a_project(tmp_path):
     assert project.http_app.file == tmp_path / "routes.py"
     with pytest.raises(LoadError, match=r"Two projects set 'http\.app'"):
         Selection(projects=(project, project)).http_app()
+
+
+def test_authentication_index_and_expiry_of_a_project(tmp_path):
+    (tmp_path / "own.py").touch()
+    project = read(
+        tmp_path,
+        auth={"path": "./own.py:auth", "disable_studio_auth": True},
+        store={
+            "index": {"dims": 3, "embed": "./own.py:embed", "fields": ["text"]},
+            "ttl": {"default_ttl": 60, "refresh_on_read": False, "sweep_interval_minutes": 1},
+        },
+        checkpointer={"ttl": {"strategy": "delete", "default_ttl": 43200}},
+    )
+    assert project.auth.file == tmp_path / "own.py"
+    assert project.store_index.embed.attribute == "embed"
+    assert (project.store_index.dims, project.store_index.fields) == (3, ("text",))
+    assert project.store_ttl == Expiry(minutes=60, sweep_minutes=1, refreshes_on_read=False)
+    assert project.thread_ttl == Expiry(minutes=43200)
+    with pytest.raises(LoadError, match=r"Two projects set 'auth\.path'"):
+        Selection(projects=(project, project)).auth()
+
+
+def test_an_embedding_of_a_provider_is_not_a_file(tmp_path):
+    project = read(tmp_path, store={"index": {"dims": 3, "embed": "openai:text-embedding-3-small"}})
+    assert project.store_index.embed == "openai:text-embedding-3-small"
 
 
 def test_variables_may_be_in_the_file_itself(tmp_path):
@@ -87,10 +113,20 @@ def test_what_is_switched_off_is_accepted(tmp_path, keys):
         ({"env": ["A"]}, "'env'"),
         ({"env": "other.env"}, "other.env"),
         ({"env": {"A": 1}}, "'env'"),
-        ({"auth": {"path": "./auth.py:auth"}}, "'auth.path'"),
-        ({"store": {"index": {"dims": 3}}}, "'store.index'"),
-        ({"store": {"ttl": {"default_ttl": 1}}}, "'store.ttl'"),
-        ({"checkpointer": {"ttl": {"default_ttl": 1}}}, "'checkpointer.ttl'"),
+        ({"auth": {"path": "./nothing.py:auth"}}, "'auth.path'"),
+        ({"auth": {"path": "x:y", "cache": {"ttl_seconds": 1}}}, "'auth.cache'"),
+        ({"store": {"index": 5}}, "'store.index'"),
+        ({"store": {"index": {"dims": 3}}}, "'store.index.embed'"),
+        ({"store": {"index": {"dims": 0, "embed": "a:b"}}}, "'store.index.dims'"),
+        ({"store": {"index": {"dims": 3, "embed": "./no.py:f"}}}, "'store.index.embed'"),
+        ({"store": {"index": {"dims": 3, "embed": "a:b", "fields": "x"}}}, "'store.index.fields'"),
+        ({"store": {"index": {"dims": 3, "embed": "a:b", "kind": "x"}}}, "'store.index.kind'"),
+        ({"store": {"ttl": 5}}, "'store.ttl'"),
+        ({"store": {"ttl": {"default_ttl": -1}}}, "'store.ttl.default_ttl'"),
+        ({"store": {"ttl": {"days": 1}}}, "'store.ttl.days'"),
+        ({"checkpointer": {"ttl": {"strategy": "keep_latest"}}}, "'checkpointer.ttl.strategy'"),
+        ({"checkpointer": {"ttl": {"default_ttl": True}}}, "'checkpointer.ttl.default_ttl'"),
+        ({"checkpointer": {"serde": {}, "ttl": {"refresh_on_read": True}}}, "refresh_on_read"),
         ({"http": {"app": "./app.py:app"}}, "'http.app'"),
         ({"http": {"app": 5}}, "'http.app'"),
         ({"http": {"disable_runs": True}}, "'http.disable_runs'"),

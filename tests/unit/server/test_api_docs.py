@@ -25,6 +25,19 @@ def test_every_operation_and_schema_is_there():
         assert f'id="{name}"' in text
 
 
+def test_every_operation_has_a_summary_that_says_what_it_does():
+    schema, text = describe_app().openapi(), unescape(page())
+    operations = [
+        operation for operations in schema["paths"].values() for operation in operations.values()
+    ]
+    for operation in operations:
+        summary = operation["summary"]
+        assert " " in summary, operation["operationId"]
+        assert len(summary) <= 100, operation["operationId"]
+        assert summary[0].isupper(), operation["operationId"]
+        assert f"</code> {summary}</summary>" in text
+
+
 def test_nothing_is_loaded_and_only_the_pages_style_is_allowed():
     text = page()
     assert not re.search(r"<script|<link|<img|\bsrc=|https?://|\bon\w+=", text)

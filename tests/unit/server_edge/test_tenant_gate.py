@@ -1,6 +1,7 @@
 """Few requests of a tenant are worked on at a time."""
 
 import asyncio
+import time
 
 from asgi_calls import Answer, answer, scope
 
@@ -117,3 +118,41 @@ async def test_who_is_nobody_yet_passes():
     assert work.began == [None] * 3
     work.go.set()
     await asyncio.gather(*tasks)
+
+
+async def test_a_refusal_that_is_sent_late_holds_no_permit():
+    refused = asyncio.Event()
+
+    async def refuse(scope, receive, send):
+        await answer(send, 429, b"")
+
+    async def send_late(message):
+        refused.set()
+        await asyncio.sleep(10)
+
+    app = TenantGate(refuse, at_once=1)
+    asked = {**scope(), "headers": [], OWNER_KEY: ADA}
+    first = asyncio.create_task(app(asked, None, send_late))
+    await asyncio.wait_for(refused.wait(), 1)
+    await asyncio.wait_for(app(dict(asked), None, Answer().send), 0.2)
+    first.cancel()
+
+
+async def test_a_tenant_that_occupies_the_event_loop_waits_and_one_that_only_waits_does_not():
+    async def app(scope, receive, send):
+        if scope[OWNER_KEY] == ADA:
+            time.sleep(0.8)  # noqa: ASYNC251  # occupies the loop on purpose
+        else:
+            await asyncio.sleep(0.1)
+        await answer(send, 200, b"")
+
+    gate = TenantGate(app, at_once=4)
+    for owner in (BOB, ADA):
+        await ask(gate, owner)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await ask(gate, BOB)
+    assert loop.time() - began < 0.3
+    began = loop.time()
+    await ask(gate, ADA)
+    assert loop.time() - began > 1.0, "0.8 s of work, after a wait"

@@ -279,7 +279,7 @@ def test_a_refusal_is_raised_with_its_status():
     assert refusal.value.status_code == 429
 
 
-async def test_a_hanging_call_can_be_cancelled():
+async def test_a_hanging_call_can_be_cancelled(within):
     model = ScriptedChatModel(script=[hangs(), hangs(), says("Still here.")])
     start = time.monotonic()
     with pytest.raises(TimeoutError):
@@ -289,7 +289,7 @@ async def test_a_hanging_call_can_be_cancelled():
         async with asyncio.timeout(0.05):
             [c async for c in model.astream("x")]
     assert (await model.ainvoke("x")).text == "Still here."
-    assert time.monotonic() - start < 5
+    within(time.monotonic() - start, 5)
 
 
 def test_a_hanging_thread_waits_until_it_is_released():
@@ -304,13 +304,15 @@ def test_a_hanging_thread_waits_until_it_is_released():
     assert said == ["Free."]
 
 
-async def test_a_hang_of_some_seconds_ends_with_an_answer():
+async def test_a_hang_of_some_seconds_ends_with_an_answer(within):
     model = ScriptedChatModel(
         script=[hangs(0.1, then=says("sync")), hangs(0.1, then=says("async"))]
     )
     start = time.monotonic()
     assert (model.invoke("x").text, (await model.ainvoke("x")).text) == ("sync", "async")
-    assert 0.2 <= time.monotonic() - start < 3
+    took = time.monotonic() - start
+    assert took >= 0.2
+    within(took, 3)
 
 
 def test_a_forgotten_hanging_thread_does_not_keep_the_process_alive():

@@ -1,6 +1,16 @@
 /** Every English sentence of the workspace itself. A feature folder keeps its own in `text.ts`. */
 import { plural } from './format';
 
+/** A tool's verb in both tenses, and what it is done to. */
+export interface Action {
+  did: string;
+  does: string;
+  things?: readonly [one: string, many: string];
+  where?: string;
+  /** One thing is called by its name, where the call tells it. */
+  isNamed?: boolean;
+}
+
 export const text = {
   name: 'Bathysphere',
   skip: 'Skip to conversation',
@@ -29,6 +39,8 @@ export const text = {
     closeSidebar: 'Hide conversations',
     openPanels: 'Show panels',
     closePanels: 'Hide panels',
+    news: 'something new',
+    tabs: { work: 'Work', documents: 'Documents' } as Record<string, string>,
     menu: 'Menu',
     chat: 'Chat',
     more: 'More',
@@ -76,6 +88,12 @@ export const text = {
     unusable: 'unavailable',
     cannotAnswer: (reason: string) => `The model is unavailable: ${reason}.`,
     ready: 'ready',
+    loading: 'loading',
+    load: 'Load model',
+    loadHint: 'Otherwise it is loaded at the first message.',
+    loadBroken: 'The connection was lost while the model was loading',
+    progress: ({ file, progress }: { file?: string; progress?: number }) =>
+      file ? `Downloading ${file}: ${progress ?? 0} %` : 'Loading the model …',
     roles: { main: 'Answers', subagent: 'Subagents', summary: 'Summaries', audit: 'Audits' } as Record<string, string>,
     again: 'Check again',
     none: 'This server does not report which model it uses.',
@@ -92,10 +110,11 @@ export const text = {
     sampleOnly: 'Sample pages only: no model is set up, so the search covers a few pages about the first bathysphere.',
     placeholder: 'Write a message',
     placeholderBusy: 'Queue another message…',
-    placeholderAnswer: 'Write your answer',
-    placeholderAside: 'Answer above, or send a message to set these aside',
+    mentions: 'Documents',
     aside: (n: number) => `Sending this message sets aside ${plural(n, 'open request', 'open requests')}.`,
     asideYes: 'Set aside and send',
+    somethingElse: 'Write something else',
+    backToRequests: (n: number) => (n === 1 ? 'Back to the request' : 'Back to the requests'),
     queued: 'Queued',
     unqueue: 'Remove from queue',
     send: 'Send',
@@ -130,6 +149,7 @@ export const text = {
     title: (host: string) => `Open ${host}?`,
     data: 'This link is long enough to contain data. Whoever runs the site will see all of it:',
     words: 'This link contains words from your documents. Whoever runs the site will see all of it:',
+    made: 'The agent put this link together: it is in nothing that was read. Whoever runs the site will see all of it:',
     open: 'Open link',
     cancel: 'Cancel',
   },
@@ -137,10 +157,14 @@ export const text = {
     added: (n: number) => `Added ${plural(n, 'file', 'files')} to your documents.`,
     unread: (agent: string, readers: string) => `${agent} can’t read documents. Agents that can: ${readers}.`,
     drop: 'Drop files to add them to your documents',
+    attach: 'Attach files',
+    failed: 'The files could not be added. Reload the page and try again.',
+    reading: (n: number) => `Reading ${plural(n, 'file', 'files')}…`,
   },
   requests: {
     label: 'Agent requests',
     count: (n: number) => `${plural(n, 'request needs', 'requests need')} your input`,
+    position: (at: number, of: number) => `${at} of ${of}`,
     asks: 'has a question',
     wantsTo: (tool: string) => `wants to ${tool.charAt(0).toLowerCase()}${tool.slice(1)}`,
     wantsSeveral: 'wants to use several tools',
@@ -154,6 +178,7 @@ export const text = {
     several: 'Select all that apply.',
     send: 'Send',
     approve: 'Approve',
+    always: 'Always allow in this conversation',
     edit: 'Edit',
     approveEdited: 'Approve with edits',
     respond: 'Reply instead',
@@ -179,6 +204,8 @@ export const text = {
     noTool: (name: string) => `This device has no tool named ${name}.`,
   },
   calls: {
+    changed: ({ added, removed }: { added: number; removed: number }) =>
+      `${plural(added, 'line', 'lines')} added, ${plural(removed, 'line', 'lines')} removed`,
     titles: {
       write_todos: 'Plan',
       write_file: 'Write file',
@@ -192,7 +219,7 @@ export const text = {
       ask_choices: 'Ask you to choose',
       web_search: 'Search the web',
       fetch_page: 'Read a web page',
-      search_corpus: 'Search the server’s documents',
+      search_corpus: 'Search the library',
       read_context: 'Read your attachments',
       propose_node: 'Add to map',
       propose_relation: 'Connect on map',
@@ -206,6 +233,35 @@ export const text = {
       write_user_file: 'Write a document',
       patch_user_file: 'Edit your document',
     } as Record<string, string>,
+    /** What a tool does in a sentence: to things that are counted, or else so many times. */
+    actions: {
+      write_todos: { did: 'updated the plan', does: 'updating the plan' },
+      write_file: { did: 'wrote', does: 'writing', things: ['a file', 'files'], isNamed: true },
+      edit_file: { did: 'edited', does: 'editing', things: ['a file', 'files'], isNamed: true },
+      read_file: { did: 'read', does: 'reading', things: ['a file', 'files'], isNamed: true },
+      delete: { did: 'deleted', does: 'deleting', things: ['a file', 'files'], isNamed: true },
+      ls: { did: 'listed files', does: 'listing files' },
+      glob: { did: 'looked for files', does: 'looking for files' },
+      grep: { did: 'searched files', does: 'searching files' },
+      web_search: { did: 'searched the web', does: 'searching the web' },
+      fetch_page: { did: 'read', does: 'reading', things: ['a web page', 'web pages'] },
+      search_corpus: { did: 'searched the library', does: 'searching the library' },
+      read_context: { did: 'read your attachments', does: 'reading your attachments' },
+      propose_node: { did: 'added', does: 'adding', things: ['a point', 'points'], where: 'to the map' },
+      propose_relation: { did: 'made', does: 'making', things: ['a connection', 'connections'], where: 'on the map' },
+      propose_quote: { did: 'added', does: 'adding', things: ['a quote', 'quotes'], where: 'to the map' },
+      review_nodes: { did: 'asked what you agree with', does: 'asking what you agree with' },
+      list_user_files: { did: 'listed your documents', does: 'listing your documents' },
+      read_user_file: { did: 'read', does: 'reading', things: ['a document', 'documents'], isNamed: true },
+      search_user_files: { did: 'searched your documents', does: 'searching your documents' },
+      grep_user_files: { did: 'searched your documents', does: 'searching your documents' },
+      glob_user_files: { did: 'looked for documents', does: 'looking for documents' },
+      write_user_file: { did: 'wrote', does: 'writing', things: ['a document', 'documents'], isNamed: true },
+      patch_user_file: { did: 'edited', does: 'editing', things: ['a document', 'documents'], isNamed: true },
+    } as Record<string, Action>,
+    other: { did: 'used', does: 'using' },
+    twice: 'twice',
+    times: (n: number) => `${n.toLocaleString()} times`,
     todos: (n: number) => plural(n, 'step', 'steps'),
     status: {
       writing: 'being written',

@@ -1,5 +1,7 @@
-"""The research agent's graph: thinker, auditor, gate, executor, synthesizer.
+"""The research agent's graph: router, thinker, auditor, gate, executor, synthesizer, answerer.
 
+    router → answerer (a follow-up that the sources already read can answer)
+       ↓
     thinker → auditor → hitl_gate → tool_executor → synthesizer
        ↑         │           │  ↑         │  ↺ wave by wave
        └─ refused┘  rejected ┘  └─ auditor┘ steps to add
@@ -19,9 +21,11 @@ from langgraph.types import RetryPolicy
 
 from bathysphere.agents.research.dependencies import Dependencies
 from bathysphere.agents.research.forms import FORMS
+from bathysphere.agents.research.nodes.answerer import Answerer
 from bathysphere.agents.research.nodes.auditor import Auditor
 from bathysphere.agents.research.nodes.executor import Executor
 from bathysphere.agents.research.nodes.gate import Gate
+from bathysphere.agents.research.nodes.router import Router
 from bathysphere.agents.research.nodes.synthesizer import Synthesizer
 from bathysphere.agents.research.nodes.thinker import Thinker
 from bathysphere.agents.research.options import ResearchOptions
@@ -31,10 +35,11 @@ from bathysphere.agents.research.routing import (
     route_after_audit,
     route_after_execution,
     route_after_gate,
+    route_after_routing,
 )
 from bathysphere.agents.research.source_access import SourceAccess, sample
 from bathysphere.agents.research.state import ResearchInput, ResearchState
-from bathysphere.agents.research.steps import FirstStep, QuestionStep, SealedStep
+from bathysphere.agents.research.steps import EntryStep, FirstStep, QuestionStep, SealedStep
 from bathysphere.agents.research.structured_output import FULL, Asker, Sizes, schema_of
 from bathysphere.agents.research.trace import FailureHandler
 from bathysphere.core.clock import Clock, SystemClock
@@ -128,21 +133,27 @@ def graph(deps: Dependencies, config: ResearchConfig) -> Builder:
         )
     )
     on_error = FailureHandler(deps.clock).run
+    router = EntryStep(deps, "router", Router(deps).run)
     thinker = FirstStep(deps, "thinker", Thinker(deps).run)
     auditor = SealedStep(deps, "auditor", Auditor(deps).run)
     gate = QuestionStep(deps, "hitl_gate", Gate(deps).run)
     executor = SealedStep(deps, "tool_executor", Executor(deps).run)
     synthesizer = SealedStep(deps, "synthesizer", Synthesizer(deps).run)
+    answerer = SealedStep(deps, "answerer", Answerer(deps).run)
+    builder.add_node("router", router.run, error_handler=on_error)
     builder.add_node("thinker", thinker.run, error_handler=on_error)
     builder.add_node("auditor", auditor.run, error_handler=on_error)
     # No error handler: an invalid answer must leave the interrupt pending.
     builder.add_node("hitl_gate", gate.run)
     builder.add_node("tool_executor", executor.run, error_handler=on_error)
     builder.add_node("synthesizer", synthesizer.run, error_handler=on_error)
-    builder.add_edge(START, "thinker")
+    builder.add_node("answerer", answerer.run, error_handler=on_error)
+    builder.add_edge(START, "router")
+    builder.add_conditional_edges("router", route_after_routing)
     builder.add_edge("thinker", "auditor")
     builder.add_conditional_edges("auditor", route_after_audit)
     builder.add_conditional_edges("hitl_gate", route_after_gate)
     builder.add_conditional_edges("tool_executor", route_after_execution)
     builder.add_edge("synthesizer", END)
+    builder.add_edge("answerer", END)
     return builder

@@ -9,6 +9,7 @@ from langgraph.store.base import BaseStore
 
 from bathysphere.agents.research.options import ResearchOptions
 from bathysphere.agents.research.plan_seal import Sealer
+from bathysphere.agents.research.report_store import StoredReports
 from bathysphere.agents.research.snapshot_store import CallRecords, StoredSnapshots
 from bathysphere.agents.research.source_access import SourceAccess
 from bathysphere.agents.research.structured_output import Asker
@@ -61,6 +62,15 @@ def thread_snapshots(deps: Dependencies, runtime: Runtime[Any]) -> StoredSnapsho
     return StoredSnapshots(_store_of(runtime), thread_of(runtime), deps.sealer)
 
 
+def thread_reports(deps: Dependencies, runtime: Runtime[Any]) -> StoredReports:
+    """The finished reports of this thread.
+
+    Raises:
+        ConfigError: The graph was compiled without a store.
+    """
+    return StoredReports(_store_of(runtime), thread_of(runtime), deps.sealer)
+
+
 def call_records(deps: Dependencies, runtime: Runtime[Any], *, grant: str) -> CallRecords:
     """The records of calls made under an approval.
 
@@ -85,6 +95,11 @@ def requester_of(runtime: Runtime[Any]) -> Requester:
     """The requester whose parsing budget is charged, from the engine."""
     context = context_of(runtime)
     return Requester(context.tenant or LOCAL.tenant, context.user or LOCAL.user)
+
+
+def tokens_left(deps: Dependencies, state: Mapping[str, Any], tokens: int) -> int:
+    """Tokens left under the policy's limit, less those used since the last step."""
+    return deps.policy.limits.tokens - int(state.get("tokens_used") or 0) - tokens
 
 
 def spend(deps: Dependencies, state: Mapping[str, Any], tokens: int) -> dict[str, int]:

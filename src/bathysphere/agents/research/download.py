@@ -14,8 +14,9 @@ from langgraph.store.base import BaseStore
 from bathysphere.agents.research.agent import ResearchConfig, sealer_of
 from bathysphere.agents.research.plan_seal import check_permit, report_of
 from bathysphere.agents.research.plan_state import read_plan
+from bathysphere.agents.research.report_store import ReportChanged, ReportNotFound
 from bathysphere.agents.research.snapshot_store import StoredSnapshots, snapshots_of
-from bathysphere.core.errors import CallerError, NotAllowed
+from bathysphere.evidence.file_name import file_stem
 from bathysphere.evidence.proof.export import export_proof
 from bathysphere.evidence.proof.signing import Signer
 from bathysphere.evidence.render.docx import to_docx
@@ -26,20 +27,7 @@ from bathysphere.evidence.snapshots import Snapshot
 
 Format = Literal["md", "html", "docx", "pdf", "zip", "json"]
 FORMATS: tuple[str, ...] = get_args(Format)
-NAME = "report"
 PROOF = "application/zip"
-
-
-class ReportNotFound(CallerError):
-    """The thread has no finished report."""
-
-    code = "report_not_found"
-
-
-class ReportChanged(NotAllowed):
-    """The report was modified after the run."""
-
-    code = "report_changed"
 
 
 class Download(NamedTuple):
@@ -93,9 +81,10 @@ async def download(
         stored = StoredSnapshots(store, thread_id, sealer)
         snapshots = await snapshots_of(stored, state.get("sources") or [])
         body = await asyncio.to_thread(_proof, state, report, snapshots, config)
-        return Download(f"{NAME}.zip", PROOF, body)
+        return Download(f"{file_stem(report.question)}.zip", PROOF, body)
     media_type, write = _WRITERS[kind]
-    return Download(f"{NAME}.{kind}", media_type, await asyncio.to_thread(write, report))
+    name = f"{file_stem(report.question)}.{kind}"
+    return Download(name, media_type, await asyncio.to_thread(write, report))
 
 
 def _proof(

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, create_model
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 
@@ -49,10 +49,14 @@ class JudgementForm(Form):
     suggestion: Annotated[str, StringConstraints(max_length=600)] = ""
 
 
+MAX_JUDGEMENTS = 12
+"""How many questions the auditor is asked at a time."""
+
+
 class AuditForm(Form):
     """The answers to the questions that no rule decides."""
 
-    judgements: list[JudgementForm] = Field(default=[], max_length=12)
+    judgements: list[JudgementForm] = Field(default=[], max_length=MAX_JUDGEMENTS)
 
 
 class RequestForm(Form):
@@ -103,11 +107,47 @@ class RepairForm(Form):
     quotes: list[QuoteForm] = Field(default=[], max_length=3)
 
 
+class RouteForm(Form):
+    """Which kind of follow-up a message is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["answer", "extend", "new"]
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)] = ""
+
+
+class FollowUpForm(Form):
+    """The answer to a follow-up, from the sources already read."""
+
+    claims: list[ClaimForm] = Field(default=[], max_length=20)
+
+
+MAX_CLAIMS_JUDGED = 12
+"""How many claims the judge is asked about at a time."""
+
+
+class FollowsForm(Form):
+    """Whether one claim follows from its quotes."""
+
+    claim: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=12)]
+    follows: StrictBool
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=600)] = ""
+
+
+class JudgeForm(Form):
+    """Whether each claim follows from its quotes."""
+
+    judgements: list[FollowsForm] = Field(default=[], max_length=MAX_CLAIMS_JUDGED)
+
+
 FORMS: dict[str, type[Form]] = {
     "thinker": PlanForm,
     "auditor": AuditForm,
     "tool_executor": MoreForm,
     "synthesizer": ReportForm,
     "repair": RepairForm,
+    "router": RouteForm,
+    "answerer": FollowUpForm,
+    "judge": JudgeForm,
 }
 """Prompt section → form of its answer."""

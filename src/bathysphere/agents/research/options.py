@@ -15,6 +15,8 @@ class ResearchOptions:
     """Search results to open per search."""
     documents: int = 4
     """Corpus documents to read per search."""
+    judge: bool = True
+    """Whether a model judges if each claim follows from its quotes."""
     rounds: int = 1
     """How often the model may request calls beyond the plan."""
     at_once: int = 16

@@ -37,7 +37,7 @@ REPORT = (
     "finished_at",
 )
 """State fields that a proof contains or depends on."""
-ASKED = ("user_query", "knowledge_context", "context_urls")
+ASKED = ("user_query", "documents", "knowledge_context", "context_urls")
 """The question and its attachments, which an approval is bound to."""
 NOT_APPROVED = "The plan was not approved on this deployment"
 

@@ -6,7 +6,10 @@ from functools import cache
 from importlib.resources import files
 
 _HEADING = re.compile(r"^## (\w+)\n", re.MULTILINE)
-_CLOSING = re.compile(r"</(?=(?:source|knowledge|question|plan|claim|rule)\b)", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"</(?=(?:source|knowledge|question|message|earlier|plan|claim|quote|rule|sentence)\b)",
+    re.IGNORECASE,
+)
 
 _OPENED = "<\u2060/"  # an invisible character, ignored when quotes are compared
 

@@ -4,9 +4,15 @@ from typing import Literal
 
 from bathysphere.agents.research.state import ResearchState
 
+AfterRouting = Literal["thinker", "answerer"]
 AfterAudit = Literal["thinker", "hitl_gate", "tool_executor", "__end__"]
 AfterGate = Literal["thinker", "auditor", "tool_executor", "__end__"]
 AfterExecution = Literal["tool_executor", "auditor", "synthesizer"]
+
+
+def route_after_routing(state: ResearchState) -> AfterRouting:
+    """To the answerer if the sources already read suffice; otherwise a plan is needed."""
+    return "answerer" if (state.get("follow_up") or {}).get("kind") == "answer" else "thinker"
 
 
 def route_after_audit(state: ResearchState) -> AfterAudit:

@@ -12,16 +12,19 @@ from bathysphere.agents.research.source_access import (
     GuardedSources,
     SourceAccess,
     corpus_of,
-    sample,
+    sample_corpus,
 )
 from bathysphere.agents.research.structured_output import FULL, SMALL, Sizes
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.settings import invalid_settings
+from bathysphere.evidence.proof.signing import read_key
 from bathysphere.evidence.settle import Unsupported
 from bathysphere.harness.web_tools import WebAccess
 from bathysphere.models.names import DEMO_TOUR, LLAMACPP
 from bathysphere.models.settings import ModelSettings
-from bathysphere.policy.rules import Policy, default_policy, read_policy
+from bathysphere.policy.file import read_policy_file
+from bathysphere.policy.rules import Policy, default_policy
+from bathysphere.tools.search.corpus import Corpus
 from bathysphere.tools.settings import FETCH_PREFIX, SEARCH_PREFIX, FetchSettings, SearchSettings
 
 PREFIX = "BATHYSPHERE_RESEARCH_"
@@ -54,6 +57,10 @@ class ResearchSettings(BaseSettings):
     rounds: NonNegativeInt = Field(
         default=1, description="How often the model may request calls beyond the plan."
     )
+    judge: bool = Field(
+        default=True,
+        description="Whether a model judges if each claim of a report follows from its quotes.",
+    )
     size: Literal["auto", "full", "small"] = Field(
         default="auto",
         description="Size of requests to a model; `auto`: small for `llamacpp:` files.",
@@ -61,6 +68,10 @@ class ResearchSettings(BaseSettings):
     signing_key: SecretStr | None = Field(
         default=None,
         description="Ed25519 seed that signs proofs, 64 hex digits; the same in all processes.",
+    )
+    signing_key_file: Path | None = Field(
+        default=None,
+        description="File with that key, in a folder that all processes share; created if missing.",
     )
     search: SearchSettings = Field(default_factory=SearchSettings)
     fetch: FetchSettings = Field(default_factory=FetchSettings)
@@ -87,12 +98,15 @@ class ResearchSettings(BaseSettings):
                 raise ValueError("must be 64 hex digits (generate with `openssl rand -hex 32`)")
         return value
 
-    def config(self, models: ModelSettings, *, key: bytes | None = None) -> ResearchConfig:
+    def config(
+        self, models: ModelSettings, *, key: bytes | None = None, opens_pages: bool = False
+    ) -> ResearchConfig:
         """The agent's configuration.
 
         Args:
             models: Model settings; small models get smaller requests.
             key: Fallback if no signing key is set.
+            opens_pages: Whether pages can be opened by their URL even if the web is not searched.
 
         Raises:
             ConfigError: If the policy or the corpus cannot be read.
@@ -102,12 +116,13 @@ class ResearchSettings(BaseSettings):
             pages=self.pages,
             documents=self.documents,
             rounds=self.rounds,
+            judge=self.judge,
         )
         main = models.choice("main").name
         signing_key = self.key() or key
         config = ResearchConfig(
-            policy=self._policy(),
-            sources=self._sources(is_demo=main == DEMO_TOUR),
+            policy=self.policy(),
+            sources=self._sources(is_demo=main == DEMO_TOUR, opens_pages=opens_pages),
             options=options,
             sizes=self._sizes(main),
             retries=models.retries,
@@ -116,35 +131,51 @@ class ResearchSettings(BaseSettings):
         return config if signing_key is None else config.keyed(signing_key)
 
     def web_access(self) -> WebAccess:
-        """How agents with tools for the web reach it: by the same settings as research."""
+        """Web access for agents with web tools, from the same settings as research."""
         return WebAccess(fetch=self.fetch.rules(), search=self.search)
 
-    def key(self) -> bytes | None:
-        """The signing key, if set."""
-        return bytes.fromhex(self.signing_key.get_secret_value()) if self.signing_key else None
+    @property
+    def has_key(self) -> bool:
+        """Whether a signing key, or a file for it, is set."""
+        return self.signing_key is not None or self.signing_key_file is not None
 
-    def _policy(self) -> Policy:
+    def key(self) -> bytes | None:
+        """The signing key, if set.
+
+        Raises:
+            ConfigError: If its file cannot be used.
+        """
+        if self.signing_key is not None:
+            return bytes.fromhex(self.signing_key.get_secret_value())
+        return read_key(self.signing_key_file) if self.signing_key_file else None
+
+    def policy(self) -> Policy:
+        """The policy of the file that is set, else the default one.
+
+        Raises:
+            ConfigError: If the file cannot be read, or is not a policy.
+        """
         if self.policy_file is None:
             return default_policy()
-        try:
-            return read_policy(self.policy_file.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ConfigError(
-                f"Cannot read {self.policy_file}: {error.strerror}",
-                hint=f"change or unset {PREFIX}POLICY_FILE",
-            ) from error
+        return read_policy_file(self.policy_file, hint=f"change or unset {PREFIX}POLICY_FILE")
 
-    def _sources(self, *, is_demo: bool) -> SourceAccess:
+    def _sources(self, *, is_demo: bool, opens_pages: bool) -> SourceAccess:
         where = self.where
         if where == "auto":
             where = "corpus" if self.corpus else "sample" if is_demo else "web"
-        if where == "sample":
-            return sample()
         if where in ("corpus", "both") and self.corpus is None:
             raise ConfigError("No corpus is configured", hint=f"set {PREFIX}CORPUS to a folder")
-        corpus = corpus_of(self.corpus) if where != "web" and self.corpus else None
-        search = self.search if where in ("web", "both") else None
-        return GuardedSources(corpus=corpus, search=search, fetch=self.fetch.rules())
+        return GuardedSources(
+            corpus=self._corpus(where),
+            search=self.search if where in ("web", "both") else None,
+            opens_pages=opens_pages,
+            fetch=self.fetch.rules(),
+        )
+
+    def _corpus(self, where: Where) -> Corpus | None:
+        if where == "sample":
+            return sample_corpus()
+        return corpus_of(self.corpus) if where != "web" and self.corpus else None
 
     def _sizes(self, main: str) -> Sizes:
         if self.size == "auto":

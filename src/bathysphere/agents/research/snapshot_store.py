@@ -5,10 +5,12 @@ the thread's reserved namespace (`core.writers.thread_namespace`), which the HTT
 and which is deleted with the thread. Seals are verified on every read.
 """
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Iterable, Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 from langgraph.store.base import BaseStore
 
@@ -22,6 +24,9 @@ from bathysphere.policy.permission import Call
 SNAPSHOTS = ("research", "snapshots")
 CALLS = ("research", "calls")
 Result = dict[str, Any]
+
+_storing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+"""Snapshots being stored, by thread and id: researchers of one run read the same page at once."""
 
 
 class SourceChanged(NotAllowed):
@@ -39,8 +44,22 @@ class StoredSnapshots:
         self._sealer = sealer
         self._space = (*thread_namespace(thread_id), *SNAPSHOTS)
 
-    async def put(self, snapshot: Snapshot, call: Call) -> str:
-        """Store a snapshot; storing it again has no effect."""
+    async def put(self, snapshot: Snapshot, call: Call) -> Snapshot:
+        """Store a snapshot; the same contents read again are the snapshot that is stored.
+
+        An earlier report of the thread may rest on it, also on when it was read.
+
+        Raises:
+            SourceChanged: The stored snapshot was modified.
+        """
+        lock = _storing.setdefault((self._thread, snapshot.id), asyncio.Lock())
+        async with lock:
+            if await self._store.aget(self._space, snapshot.id) is not None:
+                return await self.get(snapshot.id)
+            await self._write(snapshot, call)
+        return snapshot
+
+    async def _write(self, snapshot: Snapshot, call: Call) -> None:
         info = snapshot.info.model_dump()
         made = call.model_dump()
         value = {
@@ -51,7 +70,6 @@ class StoredSnapshots:
             "seal": self._sealer.seal(self._sealed(info, made)),
         }
         await self._store.aput(self._space, snapshot.id, value, index=False)
-        return snapshot.id
 
     async def get(self, snapshot_id: str) -> Snapshot:
         """Load a snapshot and verify it.

@@ -9,6 +9,7 @@ from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import ConfigError
 from bathysphere.evidence.snapshots import Snapshot
 from bathysphere.policy.plan import FETCH_PAGE, READ_CONTEXT, SEARCH_CORPUS, WEB_SEARCH
+from bathysphere.tools.document_files import no_documents
 from bathysphere.tools.errors import FetchRefused
 from bathysphere.tools.fetch import Fetcher, FetchRules
 from bathysphere.tools.pages import PageReader
@@ -17,9 +18,10 @@ from bathysphere.tools.search.contract import SearchEngine, SearchResult
 from bathysphere.tools.search.corpus import Corpus
 from bathysphere.tools.settings import SearchSettings, search_engine
 
+PAGE_TOOL = {FETCH_PAGE: "one full https address, which is opened"}
 WEB_TOOLS = {
     WEB_SEARCH: "words to search the web for; the best results are opened",
-    FETCH_PAGE: "one full https address, which is opened",
+    **PAGE_TOOL,
 }
 CORPUS_TOOLS = {SEARCH_CORPUS: "words to search the documents for; the best ones are read"}
 OWN_TOOLS = {READ_CONTEXT: "what the person attached"}
@@ -54,18 +56,20 @@ class GuardedSources:
         *,
         corpus: Corpus | None = None,
         search: SearchSettings | None = None,
+        opens_pages: bool = False,
         fetch: FetchRules | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._corpus = corpus
         self._search = search
+        self._opens_pages = opens_pages
         self._rules = fetch or FetchRules()
         self._clock = clock or SystemClock()
 
     @property
     def tools(self) -> Mapping[str, str]:
         """Available tools."""
-        web = WEB_TOOLS if self._search is not None else {}
+        web = WEB_TOOLS if self._search is not None else PAGE_TOOL if self._opens_pages else {}
         own = CORPUS_TOOLS if self._corpus is not None else {}
         return {**own, **web, **OWN_TOOLS}
 
@@ -109,16 +113,19 @@ def corpus_of(folder: Path) -> Corpus:
         ConfigError: The folder does not exist or has no readable files.
     """
     if not folder.is_dir():
-        raise ConfigError(
-            f"Folder not found: {folder}", hint="choose a folder with .md or .txt files"
-        )
+        raise ConfigError(f"Folder not found: {folder}", hint="choose a folder with documents")
     corpus = Corpus.of_folder(folder)
     if not len(corpus):
-        raise ConfigError(f"No .md or .txt files in {folder}", hint="add your documents there")
+        raise no_documents(folder)
     return corpus
+
+
+def sample_corpus() -> Corpus:
+    """Load the bundled sample pages."""
+    with as_file(files("bathysphere.agents.research").joinpath("sample")) as folder:
+        return Corpus.of_folder(folder)
 
 
 def sample() -> GuardedSources:
     """Return the bundled sample pages, for use without a network."""
-    with as_file(files("bathysphere.agents.research").joinpath("sample")) as folder:
-        return GuardedSources(corpus=Corpus.of_folder(folder))
+    return GuardedSources(corpus=sample_corpus())

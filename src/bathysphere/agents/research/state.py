@@ -23,7 +23,9 @@ Status = Literal[
     "failed",
 ]
 """Status of a run; `complete` and `failed` are final."""
-Node = Literal["thinker", "auditor", "hitl_gate", "tool_executor", "synthesizer"]
+Node = Literal[
+    "router", "thinker", "auditor", "hitl_gate", "tool_executor", "synthesizer", "answerer"
+]
 
 MAX_REASONING_ENTRIES = 20
 MAX_PLAN_REVISIONS = 3
@@ -52,8 +54,10 @@ class ResearchInput(TypedDict, total=False):
     user_query: ByClient[str]
     messages: Annotated[ByClient[list[AnyMessage]], add_messages]
     """Alternative to `user_query` for chat clients: the last human message is the question."""
+    documents: ByClient[list[dict[str, Any]]]
+    """Passages of the person's documents, chosen on their device: `attachments.DocumentPassage`."""
     knowledge_context: ByClient[str]
-    """Passages of the person's documents, chosen in their browser."""
+    """Any other text that the person attached."""
     context_urls: ByClient[list[str]]
     """URLs that the person wants to be read."""
     max_plan_revisions: ByClient[int]
@@ -66,6 +70,13 @@ class ResearchState(ResearchInput, total=False):
     status: ByEngine[Status]
     reasoning: Annotated[ByEngine[list[ReasoningEntry]], append_reasoning]
     error_message: ByEngine[str | None]
+
+    history: ByEngine[dict[str, Any] | None]
+    """Earlier questions and reports, with a seal of its own: `history.History`."""
+    follow_up: ByEngine[dict[str, Any] | None]
+    """How a message on a thread with a report was understood: its kind, and why."""
+    answer: ByEngine[dict[str, Any] | None]
+    """The checked answer to a follow-up from the sources already read."""
 
     plan: ByEngine[dict[str, Any] | None]
     plan_hash: ByEngine[str | None]

@@ -19,6 +19,7 @@ from bathysphere.agents.research.routing import (
     route_after_audit,
     route_after_execution,
     route_after_gate,
+    route_after_routing,
 )
 from bathysphere.agents.research.state import Node, ResearchInput, ResearchState
 from bathysphere.policy.permission import NotApproved
@@ -28,14 +29,17 @@ Act = Callable[[Any, Runtime[Any]], Awaitable[dict[str, Any]]]
 UNSEALED = frozenset({"messages", "reasoning", "step_seal"})
 SEALED = tuple(sorted(get_type_hints(ResearchState).keys() - UNSEALED))
 CLIENT = tuple(sorted(get_type_hints(ResearchInput).keys() - UNSEALED))
+SEALED_APART = ("history",)
+"""Fields with a seal of their own, which the entry node verifies."""
 CHANGED = "The state was modified outside the run and is not approved"
 ROUTES: Mapping[str, Callable[[Any], str]] = {
+    "router": route_after_routing,
     "thinker": lambda _: "auditor",
     "auditor": route_after_audit,
     "hitl_gate": route_after_gate,
     "tool_executor": route_after_execution,
 }
-"""Node → route to the next node; the synthesizer is last."""
+"""Node → route to the next node; the synthesizer and the answerer are last."""
 
 
 class StateChanged(NotApproved):
@@ -80,7 +84,9 @@ class SealedStep:
 
 
 class FirstStep(SealedStep):
-    """The entry node, which starts over if the state is not sealed."""
+    """A node that starts over if the state is not sealed."""
+
+    kept: tuple[str, ...] = (*CLIENT, "messages")
 
     async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Continue from a sealed state, or start with the client's input alone."""
@@ -88,9 +94,15 @@ class FirstStep(SealedStep):
         known: Any = state
         if not is_step(self._sealer, state, thread, next_node=self._node):
             # Drop everything else: a field that the node does not set would break the next seal.
-            client_input = {name: state[name] for name in (*CLIENT, "messages") if name in state}  # type: ignore[literal-required]  # names of this type
+            client_input = {name: state[name] for name in self.kept if name in state}  # type: ignore[literal-required]  # names of this type
             known = {**client_input, "step_seal": {"mac": _mac(state)}}
         return self._sealed(known, await self._act(known, runtime), thread)
+
+
+class EntryStep(FirstStep):
+    """The first node of every run: a client just wrote, so no step's seal can match."""
+
+    kept = (*FirstStep.kept, *SEALED_APART)
 
 
 class QuestionStep(SealedStep):

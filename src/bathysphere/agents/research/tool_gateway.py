@@ -12,6 +12,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from bathysphere.agents.research.attachments import Attachments
 from bathysphere.agents.research.dependencies import (
     Dependencies,
     call_records,
@@ -20,11 +21,10 @@ from bathysphere.agents.research.dependencies import (
 )
 from bathysphere.agents.research.idempotent_reads import Result, once
 from bathysphere.core.errors import BathysphereError, NotAllowed
-from bathysphere.evidence.snapshots import Snapshot, take_snapshot
+from bathysphere.evidence.snapshots import Snapshot
 from bathysphere.policy.permission import Call, Difference, Permission
 from bathysphere.policy.plan import FETCH_PAGE, READ_CONTEXT, SEARCH_CORPUS, WEB_SEARCH
 
-CONTEXT_URL = "client:attached"
 TOO_LONG = "timed out after {seconds:g} seconds"
 
 
@@ -47,7 +47,7 @@ class ToolGateway:
     runtime: Runtime[Any]
     grant: str
     """The approval that the calls are made under."""
-    attached: str = ""
+    attachments: Attachments = field(default_factory=Attachments)
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     """URL → snapshot metadata, for the whole run."""
 
@@ -115,20 +115,11 @@ class ToolGateway:
         return await self._keep(found, call)
 
     async def _context(self, call: Call) -> Result:
-        text = self.attached.strip()
-        snapshot = take_snapshot(
-            CONTEXT_URL,
-            text.encode("utf-8"),
-            text,
-            fetched_at=self.deps.clock.now(),
-            origin="client",
-            title="What you attached",
-        )
-        return await self._keep([snapshot], call)
+        return await self._keep(self.attachments.snapshots(self.deps.clock.now()), call)
 
     async def _keep(self, snapshots: Iterable[Snapshot], call: Call) -> Result:
         known = []
         for snapshot in snapshots:
-            await thread_snapshots(self.deps, self.runtime).put(snapshot, call)
-            known.append(snapshot.info.model_dump())
+            stored = await thread_snapshots(self.deps, self.runtime).put(snapshot, call)
+            known.append(stored.info.model_dump())
         return {"sources": known}

@@ -19,6 +19,12 @@ from bathysphere.middleware.approvals import Approval
 from bathysphere.middleware.argument_map import ArgumentMapMiddleware
 from bathysphere.middleware.clarify import ClarifyMiddleware
 from bathysphere.middleware.client_files import ClientFilesMiddleware
+from bathysphere.middleware.memories import (
+    HELPERS,
+    MemoriesMiddleware,
+    MemoryMode,
+    with_note_approvals,
+)
 from bathysphere.middleware.moves import MovesMiddleware
 from bathysphere.models.resolve import Models
 
@@ -40,6 +46,8 @@ class TutorConfig:
     voices: tuple[Voice, ...] = VOICES
     """Voices of a seminar: two to four, or none to disable seminars."""
     limits: Limits = field(default_factory=Limits)
+    memories: MemoryMode = "opt-in"
+    """Whether the agent keeps notes about people."""
 
     def __post_init__(self) -> None:
         if self.voices and not MIN_VOICES <= len(self.voices) <= MAX_VOICES:
@@ -65,6 +73,7 @@ def spec(
     config = config or TutorConfig()
     gated = config.approvals if backend is None else (*config.approvals, "write_file", "edit_file")
     approvals: dict[str, Approval] = dict.fromkeys(gated, True)
+    has_memory = config.memories != "off"
     return AgentSpec(
         name="tutor",
         description="Develops and tests your argument by questions, on a map that you own.",
@@ -79,9 +88,10 @@ def spec(
             MovesMiddleware(questions_a_turn=config.questions_a_turn),
             ClarifyMiddleware(max_questions=config.max_questions),
             ClientFilesMiddleware(),
+            *((MemoriesMiddleware(config.memories),) if has_memory else ()),
             *reliability,
         ),
-        approvals=approvals,
+        approvals=with_note_approvals(approvals) if has_memory else approvals,
         limits=config.limits,
     )
 
@@ -92,6 +102,7 @@ def _voice(voice: Voice, reliability: Layers) -> SubagentSpec:
         description=voice.description,
         prompt=_text("voice.md").format(name=voice.name, position=voice.position),
         middleware=(ArgumentMapMiddleware(voice=voice.name), *reliability),
+        permissions=HELPERS,
     )
 
 

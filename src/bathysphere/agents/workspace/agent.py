@@ -19,8 +19,10 @@ from bathysphere.backends.conditional import VersionedBackend
 from bathysphere.backends.object_store.backend import ObjectStoreBackend
 from bathysphere.backends.scratch import ScratchBackend
 from bathysphere.core.usage import Limits
+from bathysphere.flow import FlowPolicy
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.harness.state import HarnessState
+from bathysphere.middleware.file_approvals.reported import ReportedDecisionsMiddleware
 from bathysphere.middleware.only_tools import OnlyToolsMiddleware
 from bathysphere.middleware.workspace import RunRoot, WorkspaceMiddleware, WorkspaceState
 from bathysphere.models.resolve import Models
@@ -39,6 +41,8 @@ class WorkspaceConfig:
     """Options that a deployment can change."""
 
     limits: Limits = field(default_factory=Limits)
+    flow: FlowPolicy | None = field(default_factory=FlowPolicy)
+    """Flow control; None turns it off."""
 
 
 def spec(
@@ -78,7 +82,13 @@ def spec(
         .strip(),
         subagents=subagents(dependencies),
         backend=_with_scratch(team_files),
-        middleware=(*guards, OnlyToolsMiddleware("task", "write_todos"), *reliability),
+        middleware=(
+            *guards,
+            ReportedDecisionsMiddleware(),
+            OnlyToolsMiddleware("task", "write_todos"),
+            *reliability,
+        ),
+        flow=config.flow,
         limits=config.limits,
         state_schema=WorkspaceAgentState,
     )

@@ -18,6 +18,7 @@ from langgraph.types import Interrupt
 from bathysphere.cli.talk import plans
 from bathysphere.cli.talk.editor import available_editor, open_in
 from bathysphere.cli.talk.events import MAIN
+from bathysphere.cli.talk.flow_reasons import reason_lines, reasons_of, sources_to_trust
 from bathysphere.cli.talk.screen import Screen, args_lines, choose
 from bathysphere.core.errors import CallerError
 from bathysphere.device.device import Device
@@ -25,6 +26,10 @@ from bathysphere.device.documents import NoDocuments
 
 Approve = Literal["ask", "all", "none"]
 DECISIONS = ("approve", "edit", "reject", "respond")
+ALWAYS = "always"
+"""Allow a tool of an MCP server for the rest of the conversation."""
+TRUST = "trust"
+"""Approve, and trust a source of the call's values for the rest of the conversation."""
 UNATTENDED = "No one was available to approve it."
 ASSUME = "No one is available to answer. State your assumption and continue."
 
@@ -66,7 +71,13 @@ class Answers:
         by = f", for {asked_by}" if asked_by != MAIN else ""
         self.screen.heading(f"{value['name']} needs your approval{by}")
         self.screen.block(call_lines(value["name"], value["args"]))
-        decision = self._by_rule() or self._decision(allowed(interrupt.response_schema), value)
+        self.screen.block(reason_lines(reasons_of(value)))
+        choices = allowed(interrupt.response_schema)
+        if offers(interrupt.response_schema, ALWAYS):
+            choices = (*choices, ALWAYS)
+        if offers(interrupt.response_schema, TRUST) and sources_to_trust(reasons_of(value)):
+            choices = (*choices, TRUST)
+        decision = self._by_rule() or self._decision(choices, value)
         self.screen.note(f"    {OUTCOMES[decision['type']]}")
         return {**decision, "bound": value["bound"]} if "bound" in value else decision
 
@@ -103,7 +114,24 @@ class Answers:
                     "type": "respond",
                     "message": self.screen.ask("    result to return instead"),
                 }
+            case "always":
+                return {"type": "approve", "always": True}
+            case "trust":
+                return {"type": "approve", "trust": self._chosen_sources(value)}
         return {"type": "approve"}
+
+    def _chosen_sources(self, value: Mapping[str, Any]) -> list[str]:
+        sources = sources_to_trust(reasons_of(value))
+        if len(sources) == 1:
+            return list(sources)
+        options: list[Mapping[str, Any]] = [
+            {"id": key, "label": name} for key, name in sources.items()
+        ]
+        self.screen.block([(f"{n}  {o['label']}", "") for n, o in enumerate(options, 1)])
+        while True:
+            answer = self._ask_required("    numbers of the sources to trust, separated by commas")
+            if chosen := _chosen_ids(answer, options):
+                return chosen
 
     def _edited(self, args: Mapping[str, Any]) -> dict[str, Any]:
         editor = available_editor()
@@ -195,6 +223,12 @@ def allowed(schema: Any) -> tuple[str, ...]:
     parts: Iterable[Mapping[str, Any]] = (schema, *schema.get("$defs", {}).values())
     named = {part.get("properties", {}).get("type", {}).get("const") for part in parts}
     return tuple(decision for decision in DECISIONS if decision in named) or DECISIONS
+
+
+def offers(schema: Any, name: str) -> bool:
+    """Whether an approval can say more, such as that it holds for the rest of the conversation."""
+    parts = schema.get("$defs", {}).values() if isinstance(schema, Mapping) else ()
+    return any(name in part.get("properties", {}) for part in parts)
 
 
 def call_lines(name: str, args: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -12,8 +12,12 @@ from typing import Any
 
 from bathysphere.argument.export import to_argdown, to_json, to_markdown
 from bathysphere.argument.map import ArgumentMap, Status, decide, empty, merge, status_of
+from bathysphere.cli.talk import agent_files, trusted_sources
+from bathysphere.cli.talk import memories as person_notes
+from bathysphere.cli.talk.local_files import write_local_file
 from bathysphere.cli.talk.map_tree import MapTree
 from bathysphere.cli.talk.screen import Screen
+from bathysphere.cli.talk.trusted_sources import TrustedSources
 from bathysphere.core.words import count
 
 HELP = {
@@ -21,6 +25,9 @@ HELP = {
     "/accept N": "accept node N of the map; several: /accept 1 3",
     "/refuse N": "refuse node N and remove it from the map",
     "/export FILE": "write the map to FILE: .md, .argdown or .json",
+    **agent_files.HELP,
+    **person_notes.HELP,
+    **trusted_sources.HELP,
     "/disclosures": "passages of your documents that were shared",
     "/help": "this list",
     "/exit": "exit",
@@ -45,11 +52,17 @@ class Commands:
     """Returns the current state of the thread."""
     has_map: bool = True
     """Whether the agent maintains an argument map."""
+    memories: person_notes.Memories | None = None
+    """The agent's notes about the person, if it keeps any."""
     _decisions: ArgumentMap = field(default_factory=empty, init=False)
     _tree: MapTree = field(init=False)
+    _files: agent_files.AgentFiles = field(init=False)
+    _sources: TrustedSources = field(init=False)
 
     def __post_init__(self) -> None:
         self._tree = MapTree(screen=self.screen)
+        self._files = agent_files.AgentFiles(screen=self.screen, values=self.values)
+        self._sources = TrustedSources(screen=self.screen, values=self.values)
 
     def handle(self, line: str) -> bool:
         """Run a line if it is a command; return whether it was one."""
@@ -65,6 +78,12 @@ class Commands:
             self._decide(rest.replace(",", " ").split(), name)
         elif name == "/export":
             self._export(rest)
+        elif name in agent_files.COMMANDS:
+            self._files.handle(name, rest)
+        elif name in trusted_sources.COMMANDS:
+            self._sources.handle(name, rest)
+        elif name == person_notes.COMMAND:
+            self._notes(rest)
         elif name == "/disclosures":
             self._disclosures()
         else:
@@ -73,7 +92,8 @@ class Commands:
 
     def state_update(self) -> dict[str, Any]:
         """State to send with the next message: the person's decisions."""
-        return {"argument_map": self._decisions} if self._decisions["decisions"] else {}
+        decided = {"argument_map": self._decisions} if self._decisions["decisions"] else {}
+        return {**decided, **self._sources.state_update()}
 
     def _current_map(self) -> ArgumentMap:
         return merge(self.values().get("argument_map"), self._decisions)
@@ -82,7 +102,7 @@ class Commands:
         if unknown:
             self.screen.note(f"Unknown command: {unknown}")
         available = [name for name in HELP if self.has_map or name.split()[0] not in MAP_COMMANDS]
-        self.screen.block([(f"{name:<14} {HELP[name]}", "") for name in available])
+        self.screen.block([(f"{name:<15} {HELP[name]}", "") for name in available])
 
     # ── the map ──
 
@@ -117,15 +137,16 @@ class Commands:
                 f"The file name must end in {', '.join(EXPORTS)}, for example: /export map.md"
             )
             return
-        if path.exists() and self.screen.ask(f"  {name} exists. Overwrite? (y/n)") != "y":
-            self.screen.note("    not written")
-            return
-        try:
-            path.write_text(write(current), encoding="utf-8")
-        except OSError as error:
-            self.screen.note(f"Cannot write {path}: {error.strerror}")
-            return
-        self.screen.note(f"Wrote {path} ({count(len(current['nodes']), 'node')}).")
+        if write_local_file(self.screen, path, write(current).encode()):
+            self.screen.note(f"Wrote {path} ({count(len(current['nodes']), 'node')}).")
+
+    # ── notes about the person ──
+
+    def _notes(self, rest: str) -> None:
+        if self.memories is None:
+            self.screen.note(person_notes.NONE)
+        else:
+            self.memories.handle(rest)
 
     # ── disclosures ──
 

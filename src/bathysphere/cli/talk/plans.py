@@ -18,14 +18,23 @@ APPROVED = "approved"
 def show(screen: Screen, value: Mapping[str, Any]) -> None:
     """Print the plan, its audit and the hash that an approval confirms."""
     plan, audit = value["plan"], value.get("audit_result") or {}
-    new = {step["id"] for step in value.get("difference") or ()}
+    new = _new_steps(value)
     title = "The agent wants to add steps to the plan" if new else "A plan needs your approval"
     screen.heading(f"{title} (revision {plan.get('revision', 1)})")
+    if follow_up := value.get("follow_up"):
+        screen.note(follow_up["note"])
     screen.block([(plan["objective"], "bold"), ("", ""), *_steps(plan["steps"], new), ("", "")])
     screen.block(_audit(audit))
     budget = plan.get("estimated_token_budget")
     about = [f"about {budget:,} tokens"] if budget else []
     screen.block([(", ".join([*about, f"plan {value['plan_hash'][:16]}"]), "dim")])
+
+
+def _new_steps(value: Mapping[str, Any]) -> set[str]:
+    """Ids of the steps that were added after a plan had started."""
+    if done := set(value.get("done") or ()):
+        return {step["id"] for step in value["plan"]["steps"]} - done
+    return {step["id"] for step in value.get("difference") or ()}
 
 
 def _steps(steps: Sequence[Mapping[str, Any]], new: set[str]) -> list[tuple[str, str]]:
@@ -46,10 +55,18 @@ def _steps(steps: Sequence[Mapping[str, Any]], new: set[str]) -> list[tuple[str,
 def _audit(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
     verdict = audit.get("verdict", "not audited")
     style = "green" if verdict == APPROVED else "red"
-    lines = [(f"audit: {verdict}", style)]
+    judgements = (audit.get("detail") or {}).get("judgements") or ()
+    how = ", in part by the auditor's judgement" if judgements else ""
+    lines = [(f"audit: {verdict}{how}", style)]
     lines += [(f"  violates: {one}", "red") for one in audit.get("policy_violations") or ()]
+    lines += [(_judgement(one), "dim") for one in judgements if one.get("allowed")]
     lines += [(f"  suggests: {one}", "yellow") for one in audit.get("suggestions") or ()]
     return lines
+
+
+def _judgement(one: Mapping[str, Any]) -> str:
+    reason = f" ({one['reason']})" if one.get("reason") else ""
+    return f"  the auditor does not object: {one.get('question') or one['rule']}{reason}"
 
 
 def edited(screen: Screen, plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 import argparse
 import asyncio
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,23 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from bathysphere.agents import configured
 from bathysphere.agents.research import ResearchConfig
-from bathysphere.agents.research.download import FORMATS, download
 from bathysphere.agents.research.outcome import found_nothing
 from bathysphere.agents.research.settings import ResearchSettings
 from bathysphere.cli.talk.answers import Answers
+from bathysphere.cli.talk.context_folder import ContextFolder
 from bathysphere.cli.talk.events import MAIN
 from bathysphere.cli.talk.plans import VERBS
+from bathysphere.cli.talk.research_reports import SessionReports
 from bathysphere.cli.talk.screen import Screen, safe
 from bathysphere.core.errors import CallerError
 from bathysphere.core.ids import new_id
+from bathysphere.core.words import count
 from bathysphere.evidence.proof.signing import read_key
 from bathysphere.harness.build import Graph, build
 from bathysphere.models.names import DEMO_TOUR
 from bathysphere.models.settings import ModelSettings
-from bathysphere.policy.plan import FETCH_PAGE
+from bathysphere.policy.file import local_policy_file
+from bathysphere.policy.rules import Policy
 
 FAILED = 2
 NOTHING_FOUND = 3
@@ -37,6 +41,8 @@ DEMO = (
     "No model is configured, so rules answer instead of an AI: they quote the sentences that share"
     " the most words with the question. Run `bathysphere models` to see available models."
 )
+PROMPT = "Follow-up, or Enter to finish (/reports, /save FILE)"
+COMMANDS = "Commands: /reports lists the reports, /save FILE [NUMBER] writes one."
 SAMPLE = "No corpus is configured; searching a few sample pages about the first bathysphere."
 
 
@@ -46,21 +52,11 @@ def user_signing_key() -> bytes:
     return read_key(folder / "research.key")
 
 
-def check_output_path(path: Path | None) -> None:
-    """Reject an unusable output path before any work is done.
-
-    Raises:
-        CallerError: The extension is unknown, or the folder does not exist.
-    """
-    if path is None:
-        return
-    if path.suffix.removeprefix(".") not in FORMATS:
-        raise CallerError(
-            f"Unsupported report format: {path.name}",
-            hint=f"use one of {', '.join(f'.{name}' for name in FORMATS)}",
-        )
-    if not path.absolute().parent.is_dir():
-        raise CallerError(f"Folder not found: {path.parent}", hint="create it first")
+def policy_note(path: Path, policy: Policy) -> str:
+    """Print which policy is used, and what code and the auditor check of it."""
+    rules = "its rules" if policy.has_own_rules else "the rules that ship"
+    judged = count(len(policy.sentences), "sentence")
+    return f"Policy: {path} ({rules}; {judged} for the auditor). See `bathysphere policy {path}`."
 
 
 @dataclass(kw_only=True)
@@ -73,9 +69,14 @@ class ResearchSession:
     screen: Screen
     answers: Answers
     _config: Any = field(init=False)
+    _reports: SessionReports = field(init=False)
 
     def __post_init__(self) -> None:
-        self._config = {"configurable": {"thread_id": new_id("thread")}}
+        thread = new_id("thread")
+        self._config = {"configurable": {"thread_id": thread}}
+        self._reports = SessionReports(
+            screen=self.screen, store=self.store, thread=thread, research=self.research
+        )
 
     @classmethod
     def from_arguments(
@@ -86,15 +87,18 @@ class ResearchSession:
         if args.model:
             models = models.model_copy(update={"main": args.model})
         settings = ResearchSettings.from_environment()
-        if args.policy:
-            settings = settings.model_copy(update={"policy_file": args.policy})
+        policy_file = args.policy or settings.policy_file or local_policy_file()
+        if policy_file:
+            settings = settings.model_copy(update={"policy_file": policy_file})
         if args.corpus:
             settings = settings.model_copy(update={"corpus": args.corpus, "where": "corpus"})
         if models.choice("main").name == DEMO_TOUR:
             screen.note(DEMO)
             if settings.where == "auto" and settings.corpus is None:
                 screen.note(SAMPLE)
-        research = settings.config(models, key=user_signing_key())
+        research = settings.config(models, key=user_signing_key(), opens_pages=bool(args.url))
+        if policy_file:
+            screen.note(policy_note(policy_file, research.policy))
         store = InMemoryStore()
         graph = build(
             configured("research", models, config=research),
@@ -103,38 +107,101 @@ class ResearchSession:
         )
         return cls(graph=graph, store=store, research=research, screen=screen, answers=answers)
 
-    def run(self, question: str, *, urls: Sequence[str], out: Path | None) -> int:
-        """Research a question and return the exit code."""
-        if urls and FETCH_PAGE not in self.research.sources.tools:
-            raise CallerError(
-                f"Cannot open {urls[0]}: only local documents are searched",
-                hint="omit --url; or omit --corpus and configure a model to research the web",
-            )
-        graph_input: Any = {"user_query": question, "context_urls": list(urls)}
+    def run(
+        self,
+        question: str,
+        *,
+        urls: Sequence[str],
+        context: Path | None,
+        then: Sequence[str] = (),
+        out: Path | None = None,
+        number: int | None = None,
+    ) -> int:
+        """Research a question and its follow-ups, and return the exit code."""
+        graph_input: Any = {
+            "user_query": question,
+            "context_urls": list(urls),
+            "documents": self._shared(context, question) if context else [],
+        }
         with asyncio.Runner() as runner:
-            while True:
-                pending = self._resume(runner, graph_input)
-                if not pending:
-                    break
-                try:
-                    graph_input = Command(
-                        resume={one.id: self.answers.resolve(one, MAIN) for one in pending}
-                    )
-                except EOFError:
-                    self.screen.note("No input available; stopped before searching.")
-                    return FAILED
-            state = runner.run(self.graph.aget_state(self._config)).values
-            if state["status"] != "complete":
-                self.screen.note(f"Research failed: {safe(state.get('error_message') or '')}")
-                return NOTHING_FOUND if found_nothing(state) else FAILED
-            self._report(state)
+            code = self._ask(runner, graph_input)
+            if code:
+                return code
+            for message in self._messages(runner, then):
+                self.screen.heading(message)
+                code = self._ask(runner, {"user_query": message})
             if out is not None:
-                body = runner.run(self._file(state, out))
-                out.write_bytes(body)
-                self.screen.note(f"Wrote {out} ({len(body):,} bytes).")
-                if out.suffix == ".zip":
-                    self.screen.note(f"Verify it offline with: bathysphere verify {out}")
+                self._export(runner, out, number)
+        return code
+
+    def _ask(self, runner: asyncio.Runner, graph_input: Any) -> int:
+        """Carry out one question, up to its report or answer."""
+        while pending := self._resume(runner, graph_input):
+            try:
+                graph_input = Command(
+                    resume={one.id: self.answers.resolve(one, MAIN) for one in pending}
+                )
+            except EOFError:
+                self.screen.note("No input available; stopped before searching.")
+                return FAILED
+        state = runner.run(self.graph.aget_state(self._config)).values
+        if state["status"] != "complete":
+            self.screen.note(f"Research failed: {safe(state.get('error_message') or '')}")
+            return NOTHING_FOUND if found_nothing(state) else FAILED
+        self._show((state.get("answer") or {}).get("text") or state["final_report"])
         return 0
+
+    def _messages(self, runner: asyncio.Runner, then: Sequence[str]) -> Iterator[str]:
+        """Follow-ups: those of the command line, then what the person types at a terminal."""
+        yield from then
+        while sys.stdin.isatty() and not then and self.answers.approve == "ask":
+            try:
+                line = self.screen.ask(PROMPT).strip()
+            except EOFError:
+                return
+            if not line:
+                return
+            if line.startswith("/"):
+                self._command(runner, line)
+            else:
+                yield line
+
+    def _command(self, runner: asyncio.Runner, line: str) -> None:
+        """Run `/reports` or `/save FILE [NUMBER]`."""
+        name, *rest = line.split()
+        try:
+            if name == "/save" and rest:
+                number = int(rest[1]) if rest[1:] and rest[1].isdecimal() else None
+                self._export(runner, Path(rest[0]), number)
+            elif name == "/reports":
+                runner.run(self._reports.show())
+            else:
+                self.screen.note(COMMANDS)
+        except CallerError as error:
+            self.screen.note(f"{error.message}: {error.hint}")
+
+    def _export(self, runner: asyncio.Runner, out: Path, number: int | None) -> None:
+        body = runner.run(self._reports.file(out, number))
+        out.write_bytes(body)
+        self.screen.note(f"Wrote {out} ({len(body):,} bytes).")
+        if out.suffix == ".zip":
+            self.screen.note(f"Verify it offline with: bathysphere verify {out}")
+
+    def _shared(self, folder: Path, question: str) -> list[dict[str, Any]]:
+        """Choose passages from a folder, and print what will be shared."""
+        documents = ContextFolder(folder)
+        for reason in documents.skipped:
+            self.screen.note(f"Skipped {safe(reason)}")
+        chosen = documents.choose(question)
+        if not chosen:
+            self.screen.note("No passage of your documents shares a word with the question.")
+            return []
+        passages = count(len(chosen), "passage")
+        self.screen.note(f"Shared with the model: {passages} of your documents")
+        for one in chosen:
+            words = self.screen.brief(one.text)
+            self.screen.note(f"  {safe(one.file)}, bytes {one.start}-{one.end}: {words}")
+        return [one.model_dump() for one in chosen]
 
     def _resume(self, runner: asyncio.Runner, graph_input: Any) -> tuple[Interrupt, ...]:
         try:
@@ -174,19 +241,13 @@ class ResearchSession:
                 f"  {self.screen.marks['later']} {line['node']}: {safe(line['summary'])}"
             )
 
-    def _report(self, state: Mapping[str, Any]) -> None:
+    def _show(self, text: str) -> None:
         self.screen.gap()
-        text = safe(state["final_report"])
+        text = safe(text)
         if self.screen.console.is_terminal and not self.screen.console.no_color:
             self.screen.console.print(Markdown(text, hyperlinks=False))
         else:
             self.screen.console.print(text, soft_wrap=True)
-
-    async def _file(self, state: Mapping[str, Any], out: Path) -> bytes:
-        kind = out.suffix.removeprefix(".")
-        thread = self._config["configurable"]["thread_id"]
-        file = await download(state, kind, store=self.store, thread_id=thread, config=self.research)
-        return file.body
 
 
 class StepProgress:

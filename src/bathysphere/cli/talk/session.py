@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from bathysphere.cli.talk.answers import Answers
 from bathysphere.cli.talk.commands import Commands
 from bathysphere.cli.talk.events import MAIN, Pause, Reader
+from bathysphere.cli.talk.memories import Memories
 from bathysphere.cli.talk.screen import Screen
 from bathysphere.core.errors import BathysphereError
 from bathysphere.core.ids import new_id
@@ -41,6 +42,8 @@ class Session:
     answers: Answers
     has_map: bool = True
     """Whether the agent maintains an argument map."""
+    memories: Memories | None = None
+    """The agent's notes about the person, if it keeps any."""
     _working: bool = field(default=False, init=False)
     _reader: Reader = field(init=False)
     _tool_results: dict[str, Any] = field(default_factory=dict, init=False)
@@ -75,7 +78,10 @@ class Session:
 
     def _turns(self, runner: asyncio.Runner) -> int:
         commands = Commands(
-            screen=self.screen, values=lambda: self._values(runner), has_map=self.has_map
+            screen=self.screen,
+            values=lambda: self._values(runner),
+            has_map=self.has_map,
+            memories=self.memories,
         )
         while True:
             self.screen.gap()

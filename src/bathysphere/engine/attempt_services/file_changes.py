@@ -33,6 +33,8 @@ class RecordedChange:
     approver: str
     thread_id: UUID | None
     run_id: UUID | None
+    call: str
+    """The id of the tool call; for a file of a deleted folder, followed by its path."""
     before_version: str
     before: bytes | None
     after_version: str | None

@@ -55,7 +55,12 @@ class OwnedStore(BaseStore):
         return [self._unrooted(result) for result in results]
 
     def _owned(self, op: Op) -> Op:
-        if isinstance(op, GetOp | PutOp):
+        if isinstance(op, PutOp):
+            rooted = op._replace(namespace=self._rooted(op.namespace))
+            # What the engine vouches for neither expires nor is found by meaning.
+            is_reserved = op.namespace[:1] == (RESERVED_NAMESPACE,)
+            return rooted._replace(ttl=None, index=False) if is_reserved else rooted
+        if isinstance(op, GetOp):
             return op._replace(namespace=self._rooted(op.namespace))
         if isinstance(op, SearchOp):
             return op._replace(namespace_prefix=self._rooted(op.namespace_prefix))

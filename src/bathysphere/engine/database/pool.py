@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from psycopg_pool.pool_async import AddConnection, MaintenanceTask
 from typing_extensions import override
 
 from bathysphere.core.errors import StorageLost
+from bathysphere.core.identity import Owner
 from bathysphere.engine.tenant_shares import Permit, ShareLimits, TenantShares, acting_owner
 
 Connection = AsyncConnection[DictRow]
@@ -72,7 +73,7 @@ class SharedPool(AsyncConnectionPool[Connection]):
         super().__init__(conninfo, max_size=max_size, **options)
         at_once = max(1, max_size * 4 // 5)
         # Usage is limited where requests begin; waiting here as well would count as usage there.
-        self._shares = TenantShares(ShareLimits(at_once=at_once, free_usage=math.inf))
+        self._shares = TenantShares(ShareLimits(at_once=at_once))
 
     @override
     async def schedule_task(self, task: MaintenanceTask, delay: float) -> None:
@@ -83,12 +84,16 @@ class SharedPool(AsyncConnectionPool[Connection]):
         await super().schedule_task(task, delay)
 
     @override
+    def connection(  # type: ignore[override]  # upstream's type is private
+        self, timeout: float | None = None
+    ) -> AbstractAsyncContextManager[Connection]:
+        # A worker acts for no owner, and takes a connection for each of its statements: there, no
+        # second context manager is put around the pool's.
+        owner = acting_owner.get()
+        return super().connection(timeout) if owner is None else self._shared(owner, timeout)
+
     @asynccontextmanager
-    async def connection(self, timeout: float | None = None) -> AsyncIterator[Connection]:
-        if (owner := acting_owner.get()) is None:
-            async with super().connection(timeout) as connection:
-                yield connection
-            return
+    async def _shared(self, owner: Owner, timeout: float | None) -> AsyncIterator[Connection]:
         async with Permit(self._shares, owner), super().connection(timeout) as connection:
             yield connection
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.store.base import BaseStore, Op, PutOp, Result
+from langgraph.store.base import BaseStore, Op, PutOp, Result, TTLConfig
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow, dict_row
@@ -88,8 +88,8 @@ _reader: ContextVar[Owner | None] = ContextVar("reader", default=None)
 class RowSecuredStore(AsyncPostgresStore):
     """LangGraph's store; reads through `TenantStore` are subject to row-level security."""
 
-    def __init__(self, pool: Pool) -> None:
-        super().__init__(conn=pool)
+    def __init__(self, pool: Pool, *, index: Any = None, ttl: TTLConfig | None = None) -> None:
+        super().__init__(conn=pool, index=index, ttl=ttl)
         self._pool = pool
 
     @override

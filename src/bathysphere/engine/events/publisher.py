@@ -48,6 +48,7 @@ class Publisher:
     ) -> None:
         self._log = log
         self._run = run
+        self._run_id = str(run.run_id)
         self._clock = clock
         self._interval = interval
         self._values_limit = values_limit
@@ -131,7 +132,7 @@ class Publisher:
     def _event(self, channel: Channel, data: Any, namespace: Namespace) -> Event:
         return Event(
             channel=channel,
-            run_id=str(self._run.run_id),
+            run_id=self._run_id,
             data=data,
             namespace=namespace,
             attempt=self._run.attempt,

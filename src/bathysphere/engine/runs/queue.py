@@ -123,7 +123,7 @@ class Queue:
         return cursor.rowcount > 0
 
     async def abort(self, connection: Connection, job_id: int | None) -> None:
-        """Request that the worker which has the job aborts it."""
+        """Ask the worker that has the job to abort it."""
         await connection.execute(
             "UPDATE procrastinate_jobs SET abort_requested = true"
             " WHERE id = %s AND status = 'doing' AND NOT abort_requested",

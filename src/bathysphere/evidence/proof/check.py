@@ -93,7 +93,7 @@ class _Entry(_Strict):
 
 
 class _Manifest(_Strict):
-    format: Literal["bathysphere-proof/1"]
+    format: Literal["bathysphere-proof/2"]
     created_at: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     plan_sha256: Sha256
     public_key: Sha256

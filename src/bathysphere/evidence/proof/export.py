@@ -13,8 +13,8 @@ from bathysphere.evidence.render.markdown import to_markdown
 from bathysphere.evidence.report import Report
 from bathysphere.evidence.snapshots import Snapshot, by_id
 
-FORMAT = "bathysphere-proof/1"
-DOMAIN = b"bathysphere-proof/1\n"
+FORMAT = "bathysphere-proof/2"
+DOMAIN = b"bathysphere-proof/2\n"
 """Prefix of the signed bytes, so that a signature is not valid in another context."""
 
 

@@ -12,8 +12,10 @@ from bathysphere.evidence.archive import build_archive
 from bathysphere.evidence.render.blocks import (
     Block,
     Cited,
+    Fold,
     Heading,
     Link,
+    Note,
     Paragraph,
     Table,
     blocks_of,
@@ -68,11 +70,17 @@ def _write(block: Block, links: list[str]) -> Iterator[str]:
         marks = "".join(f" [{number}]" for number in block.marks)
         warning = _run(f" ({block.warning})", bold=True) if block.warning else ""
         yield _paragraph(_run(block.text + marks) + warning)
+    elif isinstance(block, Note):
+        yield _paragraph(_run(block.text), "Quote")
     elif isinstance(block, Link):
         yield _paragraph(_link(block.url, links) + _run(f", {block.facts}"))
     elif isinstance(block, Cited):
         yield _paragraph(_run(block.text), "Quote")
         yield _paragraph(_run(f"({block.place})"), "Quote")
+    elif isinstance(block, Fold):
+        yield _paragraph(_run(block.title), "Heading1")
+        for inner in block.blocks:
+            yield from _write(inner, links)
     else:
         yield _table(block)
 

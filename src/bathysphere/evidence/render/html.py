@@ -6,8 +6,10 @@ from html import escape
 from bathysphere.evidence.render.blocks import (
     Block,
     Cited,
+    Fold,
     Heading,
     Link,
+    Note,
     Paragraph,
     Table,
     blocks_of,
@@ -19,7 +21,10 @@ body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 syst
 blockquote { margin: .5rem 0; padding-left: 1rem; border-left: 3px solid #888 }
 blockquote { white-space: pre-wrap }
 table { border-collapse: collapse }
+table { margin: 1rem 0 }
 td, th { border: 1px solid #888; padding: .3rem .6rem; text-align: left }
+td { overflow-wrap: anywhere }
+summary { margin: 1.5rem 0 .5rem; font-size: 1.2rem; font-weight: bold; cursor: pointer }
 .warning { font-weight: bold; color: #a40000 }
 .place { color: #555; font-size: .85rem }
 a { overflow-wrap: anywhere }
@@ -50,11 +55,18 @@ def _write(block: Block) -> Iterator[str]:
         if block.warning:
             warning = f' <span class="warning">({escape(block.warning)})</span>'
         yield f"<p>{escape(block.text)}{marks}{warning}</p>"
+    elif isinstance(block, Note):
+        yield f'<p class="place">{escape(block.text)}</p>'
     elif isinstance(block, Link):
         yield f'<p class="place">{_link(block.url)}, {escape(block.facts)}</p>'
     elif isinstance(block, Cited):
         place = f'<div class="place">{escape(block.place)}</div>'
         yield f"<blockquote>{escape(block.text)}{place}</blockquote>"
+    elif isinstance(block, Fold):
+        yield f"<details>\n<summary>{escape(block.title)}</summary>"
+        for inner in block.blocks:
+            yield from _write(inner)
+        yield "</details>"
     else:
         yield _table(block)
 

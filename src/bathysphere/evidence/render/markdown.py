@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from bathysphere.evidence.render.blocks import (
     Block,
     Cited,
+    Fold,
     Heading,
     Link,
+    Note,
     Paragraph,
     Table,
     blocks_of,
@@ -38,11 +40,17 @@ def _write(block: Block) -> Iterator[str]:
         marks = "".join(f" [{number}]" for number in block.marks)
         warning = f" **({escape(block.warning)})**" if block.warning else ""
         yield f"{escape(block.text)}{marks}{warning}"
+    elif isinstance(block, Note):
+        yield f"*{escape(block.text)}*"
     elif isinstance(block, Link):
         plain = _PLAIN_URL.fullmatch(block.url)
         yield f"{f'<{block.url}>' if plain else escape(block.url)}, {escape(block.facts)}"
     elif isinstance(block, Cited):
         yield f"> {escape(block.text)}\n>\n> ({escape(block.place)})"
+    elif isinstance(block, Fold):
+        yield f"## {escape(block.title)}"
+        for inner in block.blocks:
+            yield from _write(inner)
     else:
         yield _table(block)
 

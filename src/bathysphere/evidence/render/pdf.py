@@ -14,8 +14,10 @@ from bathysphere.core.errors import missing_extra
 from bathysphere.evidence.render.blocks import (
     Block,
     Cited,
+    Fold,
     Heading,
     Link,
+    Note,
     Paragraph,
     Table,
     blocks_of,
@@ -24,6 +26,8 @@ from bathysphere.evidence.report import Report
 
 _FACES = {"Report": "Regular", "Report-Bold": "Bold"}
 """Its italics have only Latin letters, so quotes are set upright."""
+_WIDTH = 450
+"""Of a table, in points."""
 
 
 def to_pdf(report: Report) -> bytes:
@@ -54,7 +58,12 @@ class _Writer:
         self._quote = ParagraphStyle("quote", plain, leftIndent=18, textColor="#222222")
         self._headings = {
             level: ParagraphStyle(
-                f"h{level}", plain, fontName="Report-Bold", fontSize=size, leading=size + 4
+                f"h{level}",
+                plain,
+                fontName="Report-Bold",
+                fontSize=size,
+                leading=size + 4,
+                spaceBefore=0 if level == 1 else 10,
             )
             for level, size in ((1, 18), (2, 14), (3, 11))
         }
@@ -71,6 +80,8 @@ class _Writer:
             if block.warning:
                 warning = f' <font name="Report-Bold">({self._text(block.warning)})</font>'
             yield Flowing(self._text(block.text) + marks + warning, self._plain)
+        elif isinstance(block, Note):
+            yield Flowing(f'<font color="#666666">{self._text(block.text)}</font>', self._plain)
         elif isinstance(block, Link):
             link = self._link(block.url)
             yield Flowing(f"{link}, {self._text(block.facts)}", self._plain)
@@ -78,6 +89,10 @@ class _Writer:
             text = self._text(block.text)
             place = self._text(block.place)
             yield Flowing(f'{text}<br/><font color="#666666">({place})</font>', self._quote)
+        elif isinstance(block, Fold):
+            yield Flowing(self._text(block.title), self._headings[2])
+            for inner in block.blocks:
+                yield from self.write(inner)
         else:
             yield self._table(block)
 
@@ -89,7 +104,9 @@ class _Writer:
             [Flowing(self._text(cell), self._plain) for cell in row]
             for row in (table.head, *table.rows)
         ]
-        return Grid(rows, colWidths=[50, 70, 330], style=[("GRID", (0, 0), (-1, -1), 0.5, "#888")])
+        widths = [_WIDTH * share / 100 for share in table.widths]
+        style = [("GRID", (0, 0), (-1, -1), 0.5, "#888")]
+        return Grid(rows, colWidths=widths, style=style, spaceAfter=12)
 
     def _link(self, url: str) -> str:
         if not url.startswith(("http://", "https://")):

@@ -17,11 +17,12 @@ from langchain.agents import AgentState
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field, create_model
 
 from bathysphere.core.writers import ByEngine
+from bathysphere.flow import ToolFlow, flow
 from bathysphere.middleware.client_files.wire import (
     Answered,
     Changed,
@@ -35,6 +36,8 @@ from bathysphere.middleware.client_files.wire import (
     to_text,
     versions_seen,
 )
+from bathysphere.models.answers import PROPOSAL
+from bathysphere.models.declared_tool import DeclaredTool
 
 # ── text for the model ──
 
@@ -126,14 +129,18 @@ class _Patch(BaseModel):
     description: str = Field(min_length=1, max_length=500)
 
 
-_TOOLS: tuple[tuple[str, str, type[BaseModel], type[BaseModel]], ...] = (
-    ("list_user_files", LIST, _List, FoundFiles),
-    ("read_user_file", READ, _Read, Window),
-    ("search_user_files", SEARCH, _Search, Hits),
-    ("grep_user_files", GREP, _Grep, Matches),
-    ("glob_user_files", GLOB, _Glob, FoundFiles),
-    ("write_user_file", WRITE, _Write, Changed),
-    ("patch_user_file", PATCH, _Patch, Changed),
+_PRIVATE = flow(secret=True)
+_PROPOSES = flow()
+"""The device asks about each change, and shows it."""
+
+_TOOLS: tuple[tuple[str, str, type[BaseModel], type[BaseModel], ToolFlow], ...] = (
+    ("list_user_files", LIST, _List, FoundFiles, _PRIVATE),
+    ("read_user_file", READ, _Read, Window, _PRIVATE),
+    ("search_user_files", SEARCH, _Search, Hits, _PRIVATE),
+    ("grep_user_files", GREP, _Grep, Matches, _PRIVATE),
+    ("glob_user_files", GLOB, _Glob, FoundFiles, _PRIVATE),
+    ("write_user_file", WRITE, _Write, Changed, _PROPOSES),
+    ("patch_user_file", PATCH, _Patch, Changed, _PROPOSES),
 )
 
 # ── middleware ──
@@ -150,7 +157,11 @@ class ClientFilesMiddleware(AgentMiddleware[ClientFilesState, Any, Any]):
 
 
 def _tool(
-    name: str, description: str, schema: type[BaseModel], answers: type[BaseModel]
+    name: str,
+    description: str,
+    schema: type[BaseModel],
+    answers: type[BaseModel],
+    declared: ToolFlow,
 ) -> BaseTool:
     def run(runtime: ToolRuntime, **args: Any) -> Command[Any]:
         if name == "patch_user_file":
@@ -160,8 +171,13 @@ def _tool(
             args["base_version"] = base
         return _handle(runtime, name, _ask(runtime, name, args, answers))
 
-    return StructuredTool.from_function(
-        run, name=name, description=description, args_schema=schema, infer_schema=False
+    return DeclaredTool.from_function(
+        run,
+        name=name,
+        description=description,
+        args_schema=schema,
+        infer_schema=False,
+        flow=declared,
     )
 
 
@@ -185,17 +201,28 @@ def _handle(runtime: ToolRuntime, name: str, answer: Answered | Failed) -> Comma
     if isinstance(answer, Failed):
         return _result(runtime, f"The person's device says: {answer.error}", status="error")
     call_id = str(runtime.tool_call_id)
+    proposal = answer if isinstance(answer, Changed) else None
     return _result(
         runtime,
         to_text(answer),
-        status="error" if isinstance(answer, Changed) and answer.changed_nothing else "success",
+        status="error" if proposal and proposal.changed_nothing else "success",
+        proposal=proposal,
         file_versions=versions_seen(answer),
         disclosures=disclosed(answer, call=call_id, tool=name),
     )
 
 
 def _result(
-    runtime: ToolRuntime, text: str, *, status: Literal["success", "error"], **state: Any
+    runtime: ToolRuntime,
+    text: str,
+    *,
+    status: Literal["success", "error"],
+    proposal: Changed | None = None,
+    **state: Any,
 ) -> Command[Any]:
+    """A tool result for the model, with the outcome of a proposal attached for clients."""
     message = ToolMessage(text, tool_call_id=runtime.tool_call_id, status=status)
+    if proposal is not None:
+        told = {"status", "file_id", "version"}
+        message.additional_kwargs[PROPOSAL] = proposal.model_dump(include=told)
     return Command(update={"messages": [message], **state})

@@ -13,6 +13,9 @@ class Bound(BaseModel):
     result: str
     files: dict[str, str] | None = None
     """For a folder: the files to delete, with their versions."""
+    added: int | None = None
+    """Lines added; None in questions of former versions, as for `removed`."""
+    removed: int | None = None
 
 
 class _Decision(BaseModel):

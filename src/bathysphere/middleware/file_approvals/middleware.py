@@ -4,22 +4,25 @@ A change to a file waits for the person, who sees the diff. The interrupt carrie
 `bound`; the engine copies it into the answer, whatever the client sent. The change is applied to
 that version or not at all; if the file changed meanwhile, the person is asked again with the new
 diff. Deleting a folder lists the files to be deleted, and deletes exactly those. Each change is
-recorded with its approver.
+recorded with its approver. The result says what the person decided in its `additional_kwargs`, for
+clients to show.
 
-Order: among the agent's own layers, outside Failures. No state. Answers: approve, edit (the same
-file), reject with a reason.
+The question shows the reasons of flow control, too, and its answer counts for every layer within.
+
+Order: among the agent's own layers, outside Failures. State: `file_decisions`, which a subagent
+hands to the agent that started it. Answers: approve, edit (the same file), reject with a reason.
 """
 
 import asyncio
-import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 from deepagents.middleware.filesystem import FilesystemMiddleware, FilesystemPermission
 from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langgraph.config import get_config
+from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
 from bathysphere.backends.conditional import (
@@ -40,11 +43,16 @@ from bathysphere.backends.object_store.changes import (
     difference,
 )
 from bathysphere.backends.object_store.folders import describe_files, token_of
-from bathysphere.backends.object_store.objects import Meta
-from bathysphere.backends.object_store.rendering import replace_text
 from bathysphere.core.errors import BathysphereError
 from bathysphere.core.run_context import context_of
+from bathysphere.flow import consent
+from bathysphere.middleware.file_approvals.contents import Seen, after_call, digest
 from bathysphere.middleware.file_approvals.decisions import Approve, Bound, Decision, Edit, Reject
+from bathysphere.middleware.file_approvals.reported import (
+    FileDecisionsState,
+    decisions_in,
+    with_decision,
+)
 from bathysphere.tenancy.paths import canonical
 from bathysphere.upstream import CONFIG_KEY_SCRATCHPAD
 
@@ -58,33 +66,19 @@ OTHER_FILE = "The person's edit names another file than {path}. Nothing was chan
 KEEPS_CHANGING = "{path} changed each time the person had approved. Nothing was changed; tell them."
 APPLIED = "The change of {path} that the person approved was made."
 EDITED = "The person changed your call before approving it. Executed instead: {args}\n\n"
-NOT_TEXT = "Error: the new text is not valid Unicode"
-NO_FILE = "Error: file not found."
 TOO_LONG = (
     "Error: the change of {path} is too long for a person to review: its difference has more than "
     "{most} characters. Nothing was changed. Make it in several smaller edits."
 )
-TOO_MANY = "Error: {path} has {count} files, more than a person can be shown. Delete its folders."
 MAX_ROUNDS = 10
-MAX_FOLDER_FILES = 200
 
 ACTIONS: dict[str, Action] = {"write_file": "write", "edit_file": "edit", "delete": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    version: str
-    data: bytes | None
-    below: Mapping[str, Meta] = field(default_factory=dict)
-    """The files of a folder to be deleted."""
-
-    @property
-    def files(self) -> dict[str, str] | None:
-        return {path: meta.version.token for path, meta in self.below.items()} or None
-
-
 class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
     """Asks before a file is changed, and applies exactly the change that was shown."""
+
+    state_schema = FileDecisionsState
 
     def __init__(
         self,
@@ -97,6 +91,14 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         self._files = require_versions(files)
         self._free = free
         self._permissions = list(permissions)
+
+    def after_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
+        """Report the decisions to the agent that started this one."""
+        return decisions_in(state["messages"])
+
+    async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Report the decisions to the agent that started this one."""
+        return self.after_agent(state, runtime)
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]
@@ -113,7 +115,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
             expect = approved.expectation()
             result = handler(self._bind(approved, expect))
             if not expect.was_refused:
-                return approved.with_edit_notice(result)
+                return approved.report(result)
         return _message(request, KEEPS_CHANGING.format(path=_path(request)))
 
     async def awrap_tool_call(
@@ -138,7 +140,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
             if log is not None:
                 await self._record(log, approved, was_refused=expect.was_refused)
             if not expect.was_refused:
-                return approved.with_edit_notice(result)
+                return approved.report(result)
         return _message(request, KEEPS_CHANGING.format(path=_path(request)))
 
     def _bind(self, approved: "_Approved", expect: Expectation) -> ToolCallRequest:
@@ -160,7 +162,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         """Finish the entries of applied changes and drop the others."""
         for path in approved.bound.files or (approved.path,):
             after = await asyncio.to_thread(self._seen, path)
-            is_made = _digest(after.data) == approved.result
+            is_made = digest(after.data) == approved.result
             if is_made and (not was_refused or approved.bound.files):
                 await log.finish(approved.entry(path), after_version=after.version)
             else:
@@ -180,7 +182,7 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
             seen = self._current_state(call["name"], path)
         except BathysphereError as error:
             return _message(request, f"Error: {error}")
-        after = _after(call["name"], call["args"], seen)
+        after = after_call(call["name"], call["args"], seen)
         if isinstance(after, str) and not _is_answered(round_):
             return _message(request, after)  # it cannot be applied, so do not ask
         shown = None if isinstance(after, str) else after
@@ -193,16 +195,19 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         question = _question(request, path, seen, shown, change, is_again=round_ > 0)
         decision = _decided(question)
         if isinstance(decision, Reject):
+            consent.report(call, "refused")
             reason = f": {decision.message}" if decision.message else ""
-            return _message(request, REJECTED.format(name=call["name"], path=path, reason=reason))
+            text = REJECTED.format(name=call["name"], path=path, reason=reason)
+            return with_decision(_message(request, text), "reject", path)
         if decision.bound is None:
             return _message(request, UNBOUND.format(path=path))
         if isinstance(decision, Edit):
             return self._edited(request, decision, path, seen)
+        consent.report(call, "approved")
         return _Approved(request, path, seen, decision.bound, decision.bound.result, None)
 
     def _edited(
-        self, request: ToolCallRequest, decision: Edit, path: str, seen: _Seen
+        self, request: ToolCallRequest, decision: Edit, path: str, seen: Seen
     ) -> "_Approved | ToolMessage":
         action, bound = decision.edited_action, cast("Bound", decision.bound)
         call = {**request.tool_call, "name": action.name, "args": action.args}
@@ -210,11 +215,12 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         is_same = action.name == request.tool_call["name"] and _same_file(to_run, path)
         if not is_same:
             return _message(request, OTHER_FILE.format(path=path))
-        after = _after(action.name, action.args, seen)
-        result = "" if isinstance(after, str) else _digest(after)
+        after = after_call(action.name, action.args, seen)
+        result = "" if isinstance(after, str) else digest(after)
+        consent.report(to_run.tool_call, "approved")
         return _Approved(to_run, path, seen, bound, result, action.args)
 
-    def _current_state(self, name: str, path: str) -> _Seen:
+    def _current_state(self, name: str, path: str) -> Seen:
         """The current state of a path: a file, a folder to be deleted, or nothing.
 
         Raises:
@@ -226,11 +232,11 @@ class FileApprovalsMiddleware(AgentMiddleware[Any, Any, Any]):
         if name == "write_file":
             self._files.refuse_conflict(path)
         below = self._files.seen_below(path) if name == "delete" else {}
-        return _Seen(token_of(below), None, below) if below else seen
+        return Seen(token_of(below), None, below) if below else seen
 
-    def _seen(self, path: str) -> _Seen:
+    def _seen(self, path: str) -> Seen:
         found = self._files.seen(path)
-        return _Seen(found[0], found[1]) if found else _Seen(ABSENT, None)
+        return Seen(found[0], found[1]) if found else Seen(ABSENT, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +245,7 @@ class _Approved:
 
     request: ToolCallRequest
     path: str
-    seen: _Seen
+    seen: Seen
     bound: Bound
     result: str
     edited: dict[str, Any] | None
@@ -257,11 +263,12 @@ class _Approved:
         """Whether the change was already applied, by an earlier execution of the step."""
         if self.bound.files:
             return self.seen.data is None and not self.seen.below
-        is_made = self.result != "" and _digest(self.seen.data) == self.result
+        is_made = self.result != "" and digest(self.seen.data) == self.result
         return is_made and self.seen.version != self.bound.version
 
-    def applied_message(self) -> ToolMessage:
-        return _message(self.request, APPLIED.format(path=self.path), status="success")
+    def applied_message(self) -> ToolResult:
+        text = APPLIED.format(path=self.path)
+        return self.report(_message(self.request, text, status="success"))
 
     def expectation(self) -> Expectation:
         """The version, or the files of a folder, that the change is bound to."""
@@ -271,7 +278,7 @@ class _Approved:
         """The key of a file's entry in the change log."""
         return f"{self.call} {path}" if self.bound.files else self.call
 
-    def change(self, path: str, seen: _Seen, workspace: str, approver: str) -> Change:
+    def change(self, path: str, seen: Seen, workspace: str, approver: str) -> Change:
         data = seen.data
         return Change(
             workspace=workspace,
@@ -283,18 +290,21 @@ class _Approved:
             approver=approver,
         )
 
-    def with_edit_notice(self, result: ToolResult) -> ToolResult:
-        """The result, with a notice if the person edited the call."""
-        if self.edited is None or not isinstance(result, ToolMessage):
+    def report(self, result: ToolResult) -> ToolResult:
+        """The result with the person's decision, and a notice if they edited the call."""
+        if not isinstance(result, ToolMessage):
             return result
+        if self.edited is None:
+            lines = {"added": self.bound.added, "removed": self.bound.removed}
+            return with_decision(result, "approve", self.path, **lines)
         text = EDITED.format(args=self.edited) + str(result.content)
-        return result.model_copy(update={"content": text})
+        return with_decision(result.model_copy(update={"content": text}), "edit", self.path)
 
 
 def _question(
     request: ToolCallRequest,
     path: str,
-    seen: _Seen,
+    seen: Seen,
     after: bytes | None,
     change: Difference,
     *,
@@ -313,7 +323,14 @@ def _question(
         "added": change.added,
         "removed": change.removed,
         "again": is_again,
-        "bound": {"version": seen.version, "result": _digest(after), "files": seen.files},
+        "bound": {
+            "version": seen.version,
+            "result": digest(after),
+            "files": seen.files,
+            "added": change.added,
+            "removed": change.removed,
+        },
+        **consent.explanation(str(call["id"])).fields,
     }
 
 
@@ -328,29 +345,6 @@ def _is_answered(round_: int) -> bool:
     return pad is not None and (len(pad.resume) > round_ or pad.get_null_resume(False) is not None)
 
 
-def _after(name: str, args: Mapping[str, Any], seen: _Seen) -> bytes | str | None:
-    """The new content; None if deleted; a string explains why the change is impossible."""
-    before = seen.data
-    if name == "delete":
-        if len(seen.below) > MAX_FOLDER_FILES:
-            return TOO_MANY.format(path=args.get("file_path"), count=len(seen.below))
-        return None if before is not None or seen.below else NO_FILE
-    if name == "write_file":
-        return str(args.get("content", "")).encode("utf-8", "replace")
-    if before is None:
-        return NO_FILE
-    old, new = str(args.get("old_string", "")), str(args.get("new_string", ""))
-    try:
-        replaced = replace_text(before, old, new, bool(args.get("replace_all")))
-    except UnicodeEncodeError:
-        return NOT_TEXT
-    return replaced if isinstance(replaced, str) else replaced[0]
-
-
-def _digest(data: bytes | None) -> str:
-    return ABSENT if data is None else hashlib.sha256(data).hexdigest()
-
-
 def _path(request: ToolCallRequest) -> Any:
     return request.tool_call["args"].get("file_path", "")
 
@@ -362,9 +356,11 @@ def _same_file(request: ToolCallRequest, path: str) -> bool:
         return False
 
 
-def _message(request: ToolCallRequest, text: str, *, status: str = "error") -> ToolMessage:
+def _message(
+    request: ToolCallRequest, text: str, *, status: Literal["success", "error"] = "error"
+) -> ToolMessage:
     call = request.tool_call
-    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=cast("Any", status))
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)
 
 
 def _workspace(request: ToolCallRequest) -> str:

@@ -26,6 +26,9 @@ from bathysphere.models.names import DEMO_TOUR
 _WORDS = re.compile(r"(?:(?<!\s)\s++)?\S++\s*+")
 
 
+PLANNING_TOOL = "commit_plan"
+
+
 class DemoTourModel(BaseChatModel):
     """Walks a new user through an agent's tools, and states plainly that it is not an AI."""
 
@@ -97,6 +100,8 @@ def _next_turn(messages: list[BaseMessage], kwargs: dict[str, Any]) -> TourTurn:
     if "form" in kwargs:
         return TourTurn(text=research.answer(kwargs["form"], messages[-1].text))
     tools = _names(kwargs)
+    if tools == {PLANNING_TOOL}:  # a planning call of flow control is no step of the tour
+        return TourTurn(text="", step="plan", tool=PLANNING_TOOL, args={"steps": []})
     if tutor_tour.is_tutor(tools):
         return tutor_tour.next_turn(messages, tools)
     decide = team_tour.next_turn if team_tour.is_team(messages, tools) else tour.next_turn

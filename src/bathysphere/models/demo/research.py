@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from bathysphere.core.enclosed import enclosed, first_enclosed
-from bathysphere.evidence.numbers import name_same_length
+from bathysphere.evidence.quantities import numbers_differ
 
-_RULE = re.compile(r'<rule id="([^"]+)"')
+_ASKED = re.compile(r'<(?:rule|sentence) id="([^"]+)"')
 _TOOL = re.compile(r"^(\w+): ", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?:\A|(?<=[!?])|(?<=\.)(?!\d))(?:[^.!?]++|\.(?=\d))++[.!?](?=\s|\Z)")
@@ -106,9 +106,7 @@ def _contradictions(sentences: list[Sentence]) -> Iterable[dict[str, Any]]:
                 return
             if one.source == other.source or not (one.numbers and other.numbers):
                 continue
-            if one.numbers <= other.numbers or other.numbers <= one.numbers:
-                continue
-            if name_same_length(one.text, other.text):
+            if not numbers_differ(one.text, other.text):
                 continue
             if _similarity(one, other) >= _SHARED:
                 count += 1
@@ -155,12 +153,65 @@ def _sources(prompt: str) -> Iterable[tuple[str, str]]:
         yield head.partition('"')[0], text
 
 
+_WANTED = {
+    "new": re.compile(r"\b(?:new research|start over|new topic|another topic)\b", re.IGNORECASE),
+    "extend": re.compile(
+        r"\b(?:extend|more sources|search for|find more|look for|look further|keep searching)\b",
+        re.IGNORECASE,
+    ),
+    "answer": re.compile(
+        r"\b(?:from the sources|already read|you read|summari[sz]e)\b", re.IGNORECASE
+    ),
+}
+"""What the person asks for in so many words."""
+
+
+def _route(prompt: str) -> dict[str, Any]:
+    """Follow an explicit request; otherwise count how many of its words the sources contain."""
+    message = _tagged("message", prompt)
+    for kind, words in _WANTED.items():
+        if words.search(message):
+            return {"kind": kind, "reason": "you asked for it"}
+    wanted = set(_topic(message))
+    read = {word for text in enclosed(prompt, "<source", "\n</source>") for word in _topic(text)}
+    if 2 * len(wanted & read) >= len(wanted):
+        return {"kind": "answer", "reason": "the sources have most of these words"}
+    if wanted & {*read, *_topic(_tagged("earlier", prompt))}:
+        return {"kind": "extend", "reason": "the sources have some of these words"}
+    return {"kind": "new", "reason": "the sources have none of these words"}
+
+
+def _judge(prompt: str) -> dict[str, Any]:
+    """Judge only what a rule can: a claim that is one of its quotes, word for word."""
+    quotes = list(_tagged_parts("quote", "claim", prompt))
+    judgements = [
+        {"claim": claim, "follows": True, "reason": "it repeats its quote word for word"}
+        for claim, text in _tagged_parts("claim", "id", prompt)
+        if (claim, text) in quotes
+    ]
+    return {"judgements": judgements}
+
+
+def _tagged_parts(tag: str, key: str, prompt: str) -> Iterable[tuple[str, str]]:
+    for part in enclosed(prompt, f'<{tag} {key}="', f"\n</{tag}>"):
+        head, _, text = part.partition(">\n")
+        yield head.partition('"')[0], text
+
+
+_NOT_JUDGED = "no model is configured, and a script allows everything"
+
 _RULES: dict[str, Callable[[str], dict[str, Any]]] = {
     "PlanForm": _plan,
     "AuditForm": lambda prompt: {
-        "judgements": [{"rule": rule, "allowed": True} for rule in _RULE.findall(prompt)]
+        "judgements": [
+            {"rule": rule, "allowed": True, "reason": _NOT_JUDGED}
+            for rule in _ASKED.findall(prompt)
+        ]
     },
     "MoreForm": lambda _: {"requests": []},
     "ReportForm": _report,
     "RepairForm": lambda _: {"quotes": []},
+    "RouteForm": _route,
+    "FollowUpForm": lambda prompt: {"claims": _report(prompt)["claims"]},
+    "JudgeForm": _judge,
 }

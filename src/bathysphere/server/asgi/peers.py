@@ -1,8 +1,8 @@
 """Refuse other users of the same machine on a server without authentication.
 
-On Linux, `/proc/net/tcp` lists the user who owns the other end of a loopback connection, so no
-credential is needed: browsers, curl and SDKs of the same user are accepted, other users are not.
-Root is accepted: it could read everything anyway.
+On Linux, the kernel tells which user owns the other end of a loopback connection, so no credential
+is needed: browsers, curl and SDKs of the same user are accepted, other users are not. Root is
+accepted: it could read everything anyway.
 """
 
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bathysphere.server.asgi.refusal import refuse
+from bathysphere.server.asgi.socket_diag import SocketOwner, find_owner
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LOCAL, _REMOTE, _UID, _INODE = 1, 2, 7, 9
@@ -59,13 +60,24 @@ def peer_uid(client: tuple[str, int], server: tuple[str, int]) -> int | None:
 
     A socket that its process has closed has no inode, and the kernel reports it as root's.
     """
+    try:
+        owner = find_owner(client, server)
+    except OSError:  # a sandbox may forbid the question
+        owner = None
+    if owner is None:
+        owner = _listed_owner(client, server)
+    return owner.uid if owner is not None and owner.inode else None
+
+
+def _listed_owner(client: tuple[str, int], server: tuple[str, int]) -> SocketOwner | None:
+    """The owner by `/proc/net/tcp`, which also lists IPv4 connections of IPv6 sockets."""
     ends = {
         (_kernel_format(*client, mapped), _kernel_format(*server, mapped))
         for mapped in (False, True)
     }
     for row in _rows():
         if (row[_LOCAL], row[_REMOTE]) in ends and row[_INODE] != "0":
-            return int(row[_UID])
+            return SocketOwner(int(row[_UID]), int(row[_INODE]))
     return None
 
 

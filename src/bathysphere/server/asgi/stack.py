@@ -9,6 +9,7 @@ from bathysphere.core.clock import Clock
 from bathysphere.server.asgi.access_log import AccessLog
 from bathysphere.server.asgi.admission import Admission, IsPublic, RateLimits
 from bathysphere.server.asgi.body_limit import BodyLimit
+from bathysphere.server.asgi.delayed_refusals import DelayedRefusals
 from bathysphere.server.asgi.hosts import HostGuard
 from bathysphere.server.asgi.measure import Measure
 from bathysphere.server.asgi.open_requests import OpenLimits, OpenRequests
@@ -52,6 +53,7 @@ def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
         ),
     )
     app = Admission(app, identify=edge.identify, is_public=edge.is_public, limits=edge.limits)
+    app = DelayedRefusals(app)
     app = Measure(app, metrics=edge.metrics, clock=edge.clock)
     if settings.cors_origins:
         app = _cors(app, settings)

@@ -20,9 +20,24 @@ from bathysphere.server.process.settings import ServerSettings
 
 
 def identify_by(
-    settings: ServerSettings, *, pool: Pool, http: httpx.AsyncClient, clock: Clock
+    settings: ServerSettings,
+    *,
+    pool: Pool,
+    http: httpx.AsyncClient,
+    clock: Clock,
+    project: Identify | None = None,
 ) -> Identify:
-    """Return the `Identify` that the settings require, evaluated at most once per request."""
+    """Return the `Identify` that the settings require, evaluated at most once per request.
+
+    Args:
+        settings: Which methods are in use, and how.
+        pool: Where API keys are stored.
+        http: Fetches the keys of an OpenID Connect issuer.
+        clock: The time, for cached keys.
+        project: The project's own authentication.
+    """
+    if project is not None and "project" in settings.auth:
+        return once(project)
     if settings.is_anonymous:
         return once(anonymous)
     keys = ApiKeys(pool) if "api-key" in settings.auth else None

@@ -16,6 +16,8 @@ LOCAL = Owner(tenant="local", user="local")
 
 OWNER_KEY = "bathysphere.owner"
 GRANT_KEY = "bathysphere.grant"
+USER_KEY = "bathysphere.user"
+"""Scope key of the caller as a project's own authentication described them."""
 _MAX_LENGTH = 16_384
 _HINT = "send `Authorization: Bearer <key or token>`"
 

@@ -16,6 +16,7 @@ from bathysphere.engine.assistants import Assistant, AssistantDefinition
 from bathysphere.engine.errors import AssistantNotFound, GraphNotFound
 from bathysphere.engine.graphs import Graphs
 from bathysphere.server.langgraph_api.assistant_ids import assistant_id
+from bathysphere.server.langgraph_api.graph_names import graph_name
 from bathysphere.server.process.services import Services
 
 Json = dict[str, Any]
@@ -34,8 +35,9 @@ def system_assistants(graphs: Graphs) -> list[Assistant]:
 
 
 def find_system_assistant(graphs: Graphs, name: str) -> Assistant | None:
-    """Return the assistant of a graph by the graph's name or its own id."""
+    """Return the assistant of a graph by the graph's name, an alias of it or its own id."""
     names = graphs.names()
+    name = graph_name(graphs, name)
     graph = name if name in names else next((g for g in names if assistant_id(g) == name), None)
     return _system_assistant(graphs, graph) if graph is not None else None
 
@@ -90,6 +92,7 @@ def thread_marks(assistant: Assistant) -> dict[str, str]:
 
 
 def _system_assistant(graphs: Graphs, graph: str) -> Assistant:
+    is_default = graph == graphs.default
     return Assistant(
         assistant_id=UUID(assistant_id(graph)),
         version=1,
@@ -97,7 +100,7 @@ def _system_assistant(graphs: Graphs, graph: str) -> Assistant:
             graph=graph,
             name=graph,
             description=graphs.description(graph),
-            metadata={"created_by": "system"},
+            metadata={"created_by": "system", **({"default": True} if is_default else {})},
         ),
         created_at=_CREATED_AT,
         updated_at=_CREATED_AT,

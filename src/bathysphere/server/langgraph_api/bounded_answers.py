@@ -1,8 +1,8 @@
 """Responses of bounded size: what does not fit is left for the next request.
 
-Concurrent large reads are limited per process and to one per tenant, and tenants that read at the
-same time get equal parts of it. So one caller can neither exhaust the memory of a process nor block
-others.
+Concurrent large reads and copies are limited per process and to one per tenant, and tenants that
+read at the same time get equal parts of it. So one caller can neither exhaust the memory of a
+process nor block others.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class AnswerLimits:
 
 
 class ReadTurns:
-    """Limits concurrent large reads, in all and to one per tenant."""
+    """Limits concurrent large reads and copies, in all and to one per tenant."""
 
     def __init__(self, at_once: int = 2) -> None:
         self._at_once = asyncio.Semaphore(at_once)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.tool import ToolCallChunk
 
 from bathysphere.engine.events.log import Event
 from bathysphere.engine.events.publisher import OMITTED
@@ -25,15 +27,15 @@ class LegacyStream:
         self._values: dict[str, Any] = {}
         self._questions: list[dict[str, Any]] = []
         self._written: dict[str, AIMessageChunk] = {}
+        self._streamed: dict[str, list[AIMessageChunk]] = {}
 
     def map(self, event: Event) -> Iterator[Part]:
         """Map one engine event to stream parts."""
-        if event.namespace and not self._subgraphs:
-            if event.channel == "input":
-                self._questions.append(_question(event.data))
-            return
-        for name, data in self._parts(event):
-            yield "|".join((name, *event.namespace)), data
+        if event.channel == "input":
+            yield from self._ask(event)
+        elif self._subgraphs or not event.namespace:
+            for name, data in self._parts(event):
+                yield "|".join((name, *event.namespace)), data
 
     def _parts(self, event: Event) -> Iterator[Part]:
         channel, data = event.channel, event.data
@@ -44,21 +46,27 @@ class LegacyStream:
                 yield from self._message(event)
         elif channel == "updates" and "updates" in self._modes:
             yield "updates", {data["node"]: data["values"]}
-        elif channel == "input":
-            self._questions.append(_question(data))
-            if "updates" in self._modes:
-                yield "updates", {"__interrupt__": [_question(data)]}
         elif channel == "lifecycle":
             yield from self._end(data)
         elif channel in self._modes:
             yield channel, data
 
+    def _ask(self, event: Event) -> Iterator[Part]:
+        """A question is the whole graph's, also if a subgraph asks it."""
+        question = _question(event.data)
+        self._questions.append(question)
+        if "updates" in self._modes:
+            if event.namespace and self._subgraphs:
+                yield "|".join(("updates", *event.namespace)), {"__interrupt__": [question]}
+            yield "updates", {"__interrupt__": [question]}
+
     def _state(self, data: Any) -> Iterator[Part]:
-        if not isinstance(data, dict) or OMITTED in data:
-            return
-        self._values = {k: v for k, v in data.items() if k != "__interrupt__"}
+        if isinstance(data, dict):
+            if OMITTED in data:
+                return
+            data = self._values = {k: v for k, v in data.items() if k != "__interrupt__"}
         if "values" in self._modes:
-            yield "values", self._values
+            yield "values", data
 
     def _end(self, data: Mapping[str, Any]) -> Iterator[Part]:
         if data["event"] == "interrupted" and self._questions and "values" in self._modes:
@@ -79,10 +87,11 @@ class LegacyStream:
             yield from self._whole(message, metadata)
             return
         chunk = _chunk(event.data)
+        # First, as in the reference: AG-UI's LangGraph agent skips the tuples once it has seen one.
+        if "events" in self._modes:
+            yield from self._model_events(chunk, metadata)
         if "messages-tuple" in self._modes:
             yield "messages", [chunk.model_dump(), metadata]
-        if "events" in self._modes:
-            yield "events", _stream_event(chunk, metadata)
         if "messages" in self._modes:
             yield from self._partial(chunk, metadata)
 
@@ -92,6 +101,17 @@ class LegacyStream:
         if "messages" in self._modes:
             yield "messages/metadata", {message.get("id"): {"metadata": metadata}}
             yield "messages/complete", [message]
+
+    def _model_events(self, chunk: AIMessageChunk, metadata: dict[str, Any]) -> Iterator[Part]:
+        for part in as_streamed(chunk):
+            data = {"chunk": part.model_dump()}
+            yield "events", _model_event("on_chat_model_stream", chunk, data, metadata)
+        known = self._streamed.setdefault(chunk.id or "", [])
+        known.append(chunk)
+        if chunk.chunk_position == "last":
+            whole = add_ai_message_chunks(*self._streamed.pop(chunk.id or ""))
+            data = {"output": {**whole.model_dump(), "type": "ai"}}
+            yield "events", _model_event("on_chat_model_end", chunk, data, metadata)
 
     def _partial(self, chunk: AIMessageChunk, metadata: dict[str, Any]) -> Iterator[Part]:
         known = self._written.get(chunk.id or "")
@@ -110,14 +130,42 @@ def _chunk(data: Mapping[str, Any]) -> AIMessageChunk:
     return AIMessageChunk.model_validate(data["chunk"])
 
 
-def _stream_event(chunk: AIMessageChunk, metadata: dict[str, Any]) -> dict[str, Any]:
+def as_streamed(chunk: AIMessageChunk) -> Iterator[AIMessageChunk]:
+    """Split a chunk that was merged for the log into what a model streams.
+
+    Clients of `events` expect one thing per chunk: text, the name of a tool call, its arguments,
+    or how the message ended. They drop whatever else comes with it.
+    """
+    if chunk.content:
+        yield AIMessageChunk(
+            content=chunk.content, id=chunk.id, additional_kwargs=chunk.additional_kwargs
+        )
+    for call in chunk.tool_call_chunks:
+        if call["name"]:
+            yield AIMessageChunk(content="", id=chunk.id, tool_call_chunks=[{**call, "args": ""}])
+        if call["args"] or not call["name"]:
+            rest: ToolCallChunk = {**call, "name": None, "id": None}
+            yield AIMessageChunk(content="", id=chunk.id, tool_call_chunks=[rest])
+    if chunk.response_metadata or chunk.usage_metadata or chunk.chunk_position:
+        yield AIMessageChunk(
+            content="",
+            id=chunk.id,
+            response_metadata=chunk.response_metadata,
+            usage_metadata=chunk.usage_metadata,
+            chunk_position=chunk.chunk_position,
+        )
+
+
+def _model_event(
+    name: str, chunk: AIMessageChunk, data: dict[str, Any], metadata: dict[str, Any]
+) -> dict[str, Any]:
     return {
-        "event": "on_chat_model_stream",
+        "event": name,
         "run_id": chunk.id,
         "name": metadata["langgraph_node"],
         "tags": [],
         "metadata": metadata,
-        "data": {"chunk": chunk.model_dump()},
+        "data": data,
         "parent_ids": [],
     }
 

@@ -15,6 +15,7 @@ from bathysphere.engine.events.log import Batch, Event, Gap
 from bathysphere.engine.events.publisher import OMITTED
 from bathysphere.engine.records import Run
 from bathysphere.server.asgi.tenant_gate import release_permit
+from bathysphere.server.langgraph_api.thread_states import fields
 from bathysphere.server.process.services import Services
 
 _POLL_SECONDS = 5.0
@@ -77,18 +78,19 @@ async def with_values(
     return [kept.get(i, one) for i, one in enumerate(events) if i in kept or i not in large]
 
 
-async def outcome(services: Services, run: Run, *, owner: Owner) -> dict[str, Any]:
+async def outcome(services: Services, run: Run, *, owner: Owner) -> Any:
     """The result of a finished run for a waiting client: values, open questions or the error."""
     state = await services.states.read(run.thread_id, owner=owner)
-    values = dict(state["values"])
+    values = state["values"]
     if run.status in ("error", "timeout"):
         error = run.error or {}
-        values["__error__"] = {
+        told = {
             "error": error.get("code", "run_failed"),
             "message": error.get("message", "The run failed"),
         }
-    elif run.status == "interrupted" and (questions := await open_questions(services, run, state)):
-        values["__interrupt__"] = questions
+        return {**fields(values), "__error__": told}
+    if run.status == "interrupted" and (questions := await open_questions(services, run, state)):
+        return {**fields(values), "__interrupt__": questions}
     return values
 
 
@@ -103,7 +105,9 @@ async def open_questions(
 
 
 def _is_omitted(event: Event) -> bool:
-    return event.channel == "values" and not event.namespace and OMITTED in event.data
+    # A function's state is None until it returns, and then whatever it returned.
+    is_state = event.channel == "values" and not event.namespace
+    return is_state and isinstance(event.data, dict) and OMITTED in event.data
 
 
 def _events_of(run: Run, batch: Batch) -> list[tuple[int, Event]]:

@@ -1,9 +1,12 @@
-"""Reject JSON that the database cannot store: NUL, NaN, unpaired surrogates, deep nesting."""
+"""The class of our routes: strict JSON, and the authorization of a project, if it has its own.
+
+JSON that the database cannot store is rejected: NUL, NaN, unpaired surrogates, deep nesting.
+"""
 
 import re
 from collections.abc import Callable, Coroutine
 from json import JSONDecodeError
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from fastapi.routing import APIRoute
@@ -48,7 +51,13 @@ def is_too_deep(body: bytes) -> bool:
     return True
 
 
-class _StrictRequest(Request):
+class StrictRequest(Request):
+    """A request whose body is parsed strictly."""
+
+    def replace_body(self, value: Any) -> None:
+        """Let the route see another body."""
+        self._body = orjson.dumps(value)
+
     async def json(self) -> Any:
         """Parse the body; values that PostgreSQL would reject are refused here."""
         body = await self.body()
@@ -61,14 +70,29 @@ class _StrictRequest(Request):
         return value
 
 
+class Authorization(Protocol):
+    """Decides whether a request may be answered, and may change it first."""
+
+    async def check(self, operation: str, request: StrictRequest) -> Response | None:
+        """Return a response to send in place of the route's; raise to refuse the request."""
+        ...
+
+
 class StrictRoute(APIRoute):
-    """A route that parses JSON strictly."""
+    """A route that parses JSON strictly, and asks the project's authorization."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler with strict request parsing."""
         handle = super().get_route_handler()
 
         async def strict(request: Request) -> Response:
-            return await handle(_StrictRequest(request.scope, request.receive))
+            checked = StrictRequest(request.scope, request.receive)
+            rules: Authorization | None = getattr(request.app.state, "authorization", None)
+            if rules is not None:
+                tag = str(self.tags[0]) if self.tags else "default"
+                operation = f"{tag}-{self.name}".replace("_", "-")
+                if (answer := await rules.check(operation, checked)) is not None:
+                    return answer
+            return await handle(checked)
 
         return strict

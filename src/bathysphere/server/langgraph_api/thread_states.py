@@ -227,7 +227,7 @@ class States:
 def as_json(snapshot: StateSnapshot, *, thread_id: UUID) -> State:
     """Serialize a snapshot in LangGraph's format."""
     return {
-        "values": {k: v for k, v in _mapping(snapshot.values).items() if k != "__interrupt__"},
+        "values": _without_questions(snapshot.values),
         "next": list(snapshot.next),
         "tasks": [_task(task, thread_id) for task in snapshot.tasks],
         "metadata": snapshot.metadata or {},
@@ -279,8 +279,15 @@ def _task(task: Any, thread_id: UUID) -> dict[str, Any]:
     }
 
 
-def _mapping(values: Any) -> Mapping[str, Any]:
-    return values if isinstance(values, Mapping) else {"value": values}
+def fields(values: Any) -> Mapping[str, Any]:
+    """The fields of a state; the state of a function is whatever it returned, or None."""
+    return values if isinstance(values, Mapping) else {}
+
+
+def _without_questions(values: Any) -> Any:
+    if not isinstance(values, Mapping):
+        return values
+    return {key: value for key, value in values.items() if key != "__interrupt__"}
 
 
 def _checkpoint(config: Any, thread_id: UUID) -> dict[str, Any] | None:

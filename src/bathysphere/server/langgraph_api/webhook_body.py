@@ -9,7 +9,7 @@ from bathysphere.engine.webhooks.outbox import Delivery
 from bathysphere.server.errors import CheckpointNotFound
 from bathysphere.server.langgraph_api.bounded_answers import encode
 from bathysphere.server.langgraph_api.serializers import run_json
-from bathysphere.server.langgraph_api.thread_states import States
+from bathysphere.server.langgraph_api.thread_states import States, fields
 
 
 class WebhookBodies:
@@ -39,7 +39,7 @@ class WebhookBodies:
             encoded = await encode({**body, "values": None, "values_omitted": True})
         return encoded
 
-    async def _values(self, run: Run, checkpoint_id: str | None) -> dict[str, Any] | None:
+    async def _values(self, run: Run, checkpoint_id: str | None) -> Any:
         if checkpoint_id is None:
             return None
         try:
@@ -49,10 +49,9 @@ class WebhookBodies:
                 )
         except CheckpointNotFound:  # a later run was rolled back to before it
             return None
-        values = dict(state["values"])
         if run.status == "interrupted" and state["interrupts"]:
-            values["__interrupt__"] = state["interrupts"]
-        return values
+            return {**fields(state["values"]), "__interrupt__": state["interrupts"]}
+        return state["values"]
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -17,6 +17,7 @@ from bathysphere.engine.assistants import Assistant, AssistantFilter
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Run
 from bathysphere.server.langgraph_api.assistants import system_assistants
+from bathysphere.server.langgraph_api.thread_states import fields
 from bathysphere.server.mcp.questions import question_text
 from bathysphere.server.process.services import Services
 
@@ -31,11 +32,13 @@ _THREAD_FIELD = {
 
 
 async def assistants_by_tool(services: Services, *, owner: Owner) -> dict[str, Assistant]:
-    """The owner's assistants and those of the served graphs, by the names of their tools."""
+    """The owner's assistants of the served graphs, by the names of their tools."""
     system = system_assistants(services.graphs)
-    found = await services.assistants.search(
+    stored = await services.assistants.search(
         AssistantFilter(), owner=owner, system=system, limit=_MOST_TOOLS
     )
+    served = set(services.graphs.names())
+    found = [each for each in stored if each.definition.graph in served]
     used = Counter(_plain_name(each) for each in found)
     return {_tool_name(each, used): each for each in found}
 
@@ -86,7 +89,7 @@ class ToolInput:
         return {name: value for name, value in arguments.items() if name != THREAD}
 
 
-def finished(run: Run, values: Mapping[str, Any]) -> types.CallToolResult:
+def finished(run: Run, values: Any) -> types.CallToolResult:
     """The result of a run that ended."""
     place = {"thread_id": str(run.thread_id), "run_id": str(run.run_id), "status": run.status}
     if run.status != "success":
@@ -120,8 +123,8 @@ def _result(
     return types.CallToolResult(content=content, structuredContent=structured, isError=is_error)
 
 
-def _last_words(values: Mapping[str, Any]) -> str:
-    for message in reversed(values.get("messages") or ()):
+def _last_words(values: Any) -> str:
+    for message in reversed(fields(values).get("messages") or ()):
         if isinstance(message, Mapping) and message.get("type") == "ai":
             content = message.get("content")
             if isinstance(content, str):

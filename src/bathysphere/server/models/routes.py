@@ -7,9 +7,10 @@ from starlette.responses import Response
 
 from bathysphere.server.deps import CurrentOwner
 from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.models.catalog import ListModels
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=StrictRoute)
 
 
 @router.get("/models", response_model=list[dict[str, Any]])

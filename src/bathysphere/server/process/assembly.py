@@ -1,8 +1,8 @@
 """Build the components of a process from its settings: graphs, worker, metrics, tracing."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 
 from langgraph.pregel import Pregel
@@ -11,6 +11,8 @@ from redis.asyncio import Redis
 from bathysphere.agents.research import ResearchConfig
 from bathysphere.agents.research.settings import PREFIX as RESEARCH
 from bathysphere.agents.research.settings import ResearchSettings
+from bathysphere.agents.simple import SimpleConfig
+from bathysphere.agents.tutor import TutorConfig
 from bathysphere.core.errors import ConfigError
 from bathysphere.engine.crons.scheduler import SchedulerOptions
 from bathysphere.engine.crons.service import CronLimits
@@ -25,13 +27,17 @@ from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.evidence.proof.signing import read_key
 from bathysphere.harness.build import build
 from bathysphere.harness.web_tools import WebAccess
+from bathysphere.middleware.memories import MemoryMode
 from bathysphere.models.settings import ModelSettings
 from bathysphere.registry.agents import Agent, SpecSource, names_models, resolve_agent
 from bathysphere.registry.factories import Factory
 from bathysphere.registry.loading import registered_agents
+from bathysphere.server.asgi.admission import RateLimits
+from bathysphere.server.asgi.token_bucket import MemoryBuckets, Rate, RedisBuckets
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import set_up_tracing
+from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.process.database import secret
 from bathysphere.server.process.services import (
     ScheduleOptions,
@@ -41,6 +47,7 @@ from bathysphere.server.process.services import (
 )
 from bathysphere.server.process.settings import ServerSettings
 from bathysphere.server.workspaces.service import Workspaces
+from bathysphere.tools.mcp.hub import McpHub
 
 KEY_FILE = "research.key"
 WEBHOOK_FILE = "webhook.key"
@@ -69,8 +76,11 @@ def graphs_of(
     agents: Mapping[str, Agent] | None = None,
     *,
     research: ResearchConfig | None = None,
+    simple: SimpleConfig | None = None,
     workspaces: Workspaces | None = None,
     web: WebAccess | None = None,
+    memories: MemoryMode = "opt-in",
+    mcp: McpHub | None = None,
 ) -> Graphs:
     """The agents as graphs; default: all registered agents.
 
@@ -82,8 +92,8 @@ def graphs_of(
         content = agent.content
         own = content.built_in if isinstance(content, SpecSource) else None
         files = workspaces.agent_files() if own == "workspace" and workspaces else None
-        config = _required(research) if own == "research" else None
-        found = resolve_agent(agent, models, backend=files, config=config, web=web)
+        config = _config_of(own, research, simple, memories)
+        found = resolve_agent(agent, models, backend=files, config=config, web=web, mcp=mcp)
         return found if isinstance(found, Pregel) else build(found)
 
     agents = registered_agents() if agents is None else agents
@@ -92,7 +102,8 @@ def graphs_of(
         for name, agent in agents.items()
     }
     about = {name: agent.description for name, agent in agents.items() if agent.description}
-    graphs = Graphs(sources, descriptions=about)
+    default = next((name for name, agent in agents.items() if not agent.is_registered), None)
+    graphs = Graphs(sources, descriptions=about, default=default)
     for name, agent in agents.items():
         if names_models(agent):
             graphs.get(name)
@@ -106,7 +117,7 @@ def research_of(
 
     A single machine generates its key and stores it in the data folder.
     """
-    if research.signing_key is not None:
+    if research.has_key:
         return research.config(models)
     if not settings.is_embedded:
         return None
@@ -180,6 +191,32 @@ def webhook_options(settings: ServerSettings) -> WebhookOptions | None:
     )
 
 
+def allow_mint(settings: ServerSettings, payments: PaymentSettings | None) -> ServerSettings:
+    """Add the mint to the content security policy: the browser's wallet calls it directly."""
+    if payments is None or not payments.is_on:
+        return settings
+    return settings.model_copy(update={"csp_connect": (*settings.csp_connect, payments.origin)})
+
+
+async def rate_limits(
+    stack: AsyncExitStack, settings: ServerSettings, services: Services
+) -> RateLimits | None:
+    """The rate limits of an API process; None if only one local user can call it."""
+    if not settings.rate_per_second or (settings.is_anonymous and settings.is_loopback):
+        return None  # a single local user
+    rate = Rate(per_second=settings.rate_per_second, burst=settings.rate_burst)
+    guess = Rate(per_second=settings.guesses_per_second, burst=settings.guess_burst)
+    clock = services.clock
+    redis = await stack.enter_async_context(redis_of(settings))
+    if redis is None:
+        requests, guesses = (MemoryBuckets(each, clock=clock) for each in (rate, guess))
+        return RateLimits(requests=requests, guesses=guesses)
+    return RateLimits(
+        requests=RedisBuckets(redis, rate, clock=clock),
+        guesses=RedisBuckets(redis, guess, clock=clock, prefix="bathysphere:guess:"),
+    )
+
+
 @asynccontextmanager
 async def redis_of(settings: ServerSettings) -> AsyncIterator[Redis | None]:
     """Open a Redis connection for health checks and rate limits; None without Redis."""
@@ -206,10 +243,25 @@ async def tracing_of(settings: ServerSettings, service: str) -> AsyncIterator[No
         provider.shutdown()
 
 
+def _config_of(
+    own: str | None,
+    research: ResearchConfig | None,
+    simple: SimpleConfig | None,
+    memories: MemoryMode,
+) -> ResearchConfig | SimpleConfig | TutorConfig | None:
+    """The configuration of one of our own agents."""
+    if own == "research":
+        return _required(research)
+    if own == "tutor":
+        return TutorConfig(memories=memories)
+    return replace(simple or SimpleConfig(), memories=memories) if own == "simple" else None
+
+
 def _required(research: ResearchConfig | None) -> ResearchConfig:
     if research is None:
         raise ConfigError(
             "Research needs a signing key that all processes share",
-            hint=f"set {RESEARCH}SIGNING_KEY to the same 64 hex digits everywhere",
+            hint=f"set {RESEARCH}SIGNING_KEY to the same 64 hex digits everywhere, or "
+            f"{RESEARCH}SIGNING_KEY_FILE to a file that they share",
         )
     return research

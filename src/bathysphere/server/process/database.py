@@ -35,8 +35,8 @@ def sized(database: Database, settings: ServerSettings, *, with_worker: bool) ->
 
 async def migrate_database(database: Database) -> list[str]:
     """Apply all migrations; return the names of those that were applied."""
+    from bathysphere.engine.database.item_store import migrate_store
     from bathysphere.engine.database.schema import migrate
-    from bathysphere.server.process.services import migrate_store
 
     direct = Database(url=database.listen_url or database.url)
     applied = await migrate(direct)

@@ -15,19 +15,17 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from bathysphere.engine.database.embedded import claim_folder, embedded_postgres
 from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.worker import Worker
+from bathysphere.middleware.memories.notes import MemoryMode
 from bathysphere.server.app import create_app, first_segments
-from bathysphere.server.asgi.admission import RateLimits
 from bathysphere.server.asgi.peers import can_check_peers
 from bathysphere.server.asgi.probes import Probes, not_found
 from bathysphere.server.asgi.stack import Edge, wrap
-from bathysphere.server.asgi.token_bucket import MemoryBuckets, Rate, RedisBuckets
 from bathysphere.server.identity.choose import identify_by
 from bathysphere.server.identity.jwks import issuer_client
 from bathysphere.server.identity.public_routes import public_requests
@@ -39,6 +37,8 @@ from bathysphere.server.pages import Pages
 from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.process.assembly import (
     Instruments,
+    allow_mint,
+    rate_limits,
     redis_of,
     schedule_options,
     storage_limits,
@@ -50,12 +50,16 @@ from bathysphere.server.process.assembly import (
 from bathysphere.server.process.client_deadlines import Deadlines
 from bathysphere.server.process.database import database_of, migrate_database, secret, sized
 from bathysphere.server.process.listener import Listener, listen, listener, url_of
+from bathysphere.server.process.project_options import ProjectOptions
 from bathysphere.server.process.services import Services, open_services
 from bathysphere.server.process.settings import ServerSettings
 from bathysphere.server.process.side_tasks import keep_running, raise_all
+from bathysphere.server.project_auth.authenticate import ProjectIdentity
+from bathysphere.server.project_auth.authorize import ProjectAuthorization
 from bathysphere.server.research.service import ResearchService
 from bathysphere.server.workspaces.service import Workspaces
 from bathysphere.tools.fetch import FetchRules
+from bathysphere.tools.mcp.hub import McpHub
 
 _log = logging.getLogger(__name__)
 
@@ -82,10 +86,13 @@ async def serve(
     research: ResearchService | None = None,
     list_models: ListModels | None = None,
     fetch: FetchRules | None = None,
-    custom_app: Starlette | None = None,
+    mcp: McpHub | None = None,
+    project: ProjectOptions | None = None,
+    memories: MemoryMode = "opt-in",
 ) -> None:
     """Serve requests until a signal arrives; `with_worker` also executes runs."""
-    settings = _allow_mint(settings, payments)
+    project = project or ProjectOptions()
+    settings = allow_mint(settings, payments)
     await graphs.prepare()
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(_closing(listen(settings.host, settings.port)))
@@ -95,7 +102,13 @@ async def serve(
             _database(settings, url=url, with_worker=with_worker)
         )
         services, instruments = await _open(
-            stack, settings, database, graphs, payments=payments, workspaces=workspaces
+            stack,
+            settings,
+            database,
+            graphs,
+            payments=payments,
+            workspaces=workspaces,
+            project=project,
         )
         app = await _app(
             stack,
@@ -105,7 +118,9 @@ async def serve(
             research=research,
             list_models=list_models,
             fetch=fetch,
-            custom_app=custom_app,
+            mcp=mcp,
+            project=project,
+            memories=memories,
         )
         front = listener(
             app,
@@ -130,13 +145,17 @@ async def work(
     graphs: Graphs,
     on_ready: OnReady,
     payments: PaymentSettings | None = None,
+    project: ProjectOptions | None = None,
 ) -> None:
     """Execute runs until a signal arrives."""
+    project = project or ProjectOptions()
     await graphs.prepare()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(tracing_of(settings, "bathysphere-worker"))
         database = await stack.enter_async_context(_database(settings, url="", with_worker=True))
-        services, instruments = await _open(stack, settings, database, graphs, payments=payments)
+        services, instruments = await _open(
+            stack, settings, database, graphs, payments=payments, project=project
+        )
         worker = await worker_of(services, settings, instruments.metrics)
         process = _Process(settings, instruments.health, worker)
         _add_payment_tasks(process, services, instruments, sweeps=True)
@@ -288,6 +307,7 @@ async def _open(
     graphs: Graphs,
     *,
     payments: PaymentSettings | None,
+    project: ProjectOptions,
     workspaces: Workspaces | None = None,
 ) -> tuple[Services, Instruments]:
     services = await stack.enter_async_context(
@@ -302,6 +322,8 @@ async def _open(
             storage=storage_limits(settings),
             schedules=schedule_options(settings),
             webhooks=webhook_options(settings),
+            store=project.store,
+            thread_ttl=project.thread_ttl,
         )
     )
     redis = await stack.enter_async_context(redis_of(settings))
@@ -314,13 +336,6 @@ async def _open(
     )
 
 
-def _allow_mint(settings: ServerSettings, payments: PaymentSettings | None) -> ServerSettings:
-    """Add the mint to the content security policy: the browser's wallet calls it directly."""
-    if payments is None or not payments.is_on:
-        return settings
-    return settings.model_copy(update={"csp_connect": (*settings.csp_connect, payments.origin)})
-
-
 async def _app(
     stack: AsyncExitStack,
     settings: ServerSettings,
@@ -330,12 +345,21 @@ async def _app(
     research: ResearchService | None,
     list_models: ListModels | None,
     fetch: FetchRules | None,
-    custom_app: Starlette | None,
+    mcp: McpHub | None,
+    project: ProjectOptions,
+    memories: MemoryMode,
 ) -> ASGIApp:
+    custom_app, auth = project.custom_app, project.auth
     if custom_app is not None:
         await stack.enter_async_context(custom_app.router.lifespan_context(custom_app))
     http = await stack.enter_async_context(issuer_client())
-    identify = identify_by(settings, pool=services.pool, http=http, clock=services.clock)
+    identify = identify_by(
+        settings,
+        pool=services.pool,
+        http=http,
+        clock=services.clock,
+        project=ProjectIdentity(auth).identify if auth is not None else None,
+    )
     edge = Edge(
         settings=settings,
         identify=identify,
@@ -344,7 +368,7 @@ async def _app(
         render=instruments.render,
         clock=services.clock,
         is_public=public_requests(first_segments()),
-        limits=await _rate_limits(stack, settings, services),
+        limits=await rate_limits(stack, settings, services),
         checks_peers=_is_for_one_user(settings),
     )
     app = create_app(
@@ -354,28 +378,13 @@ async def _app(
         research=research,
         list_models=list_models,
         page_fetcher=Pages(fetch, clock=services.clock) if fetch is not None else None,
+        mcp_hub=mcp,
         custom_app=custom_app,
+        authorization=ProjectAuthorization(auth, services) if auth is not None else None,
+        memories=memories,
     )
     stack.push_async_callback(app.state.mcp.aclose)
     return wrap(app, edge)
-
-
-async def _rate_limits(
-    stack: AsyncExitStack, settings: ServerSettings, services: Services
-) -> RateLimits | None:
-    if not settings.rate_per_second or (settings.is_anonymous and settings.is_loopback):
-        return None  # a single local user
-    rate = Rate(per_second=settings.rate_per_second, burst=settings.rate_burst)
-    guess = Rate(per_second=settings.guesses_per_second, burst=settings.guess_burst)
-    clock = services.clock
-    redis = await stack.enter_async_context(redis_of(settings))
-    if redis is None:
-        requests, guesses = (MemoryBuckets(each, clock=clock) for each in (rate, guess))
-        return RateLimits(requests=requests, guesses=guesses)
-    return RateLimits(
-        requests=RedisBuckets(redis, rate, clock=clock),
-        guesses=RedisBuckets(redis, guess, clock=clock, prefix="bathysphere:guess:"),
-    )
 
 
 def _is_for_one_user(settings: ServerSettings) -> bool:

@@ -11,23 +11,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from langgraph.store.base import BaseStore
-from langgraph.store.postgres.aio import AsyncPostgresStore
-from psycopg import AsyncConnection
-from psycopg.rows import dict_row
 from redis.asyncio import BlockingConnectionPool, Redis
 
 from bathysphere.core.clock import Clock, SystemClock
+from bathysphere.core.errors import ConfigError
 from bathysphere.engine.assistants import Assistants
 from bathysphere.engine.attempt_services.file_changes import FileChanges
 from bathysphere.engine.crons.database_clock import DatabaseClock, read_database_clock
 from bathysphere.engine.crons.scheduler import Scheduler, SchedulerOptions
 from bathysphere.engine.crons.service import CronLimits, Crons
-from bathysphere.engine.database.pool import Connection, Database, Pool, open_pool
-from bathysphere.engine.database.schema import advisory_lock
+from bathysphere.engine.database.item_store import StoreOptions, migrate_store, open_store
+from bathysphere.engine.database.pool import Database, Pool, open_pool
 from bathysphere.engine.database.stored_bytes import NO_STORAGE_LIMITS, StorageLimits, StoredBytes
-from bathysphere.engine.database.tenant_reads import RowSecuredStore
 from bathysphere.engine.events.log import EventLog, MemoryEventLog
 from bathysphere.engine.events.redis_log import RedisEventLog
+from bathysphere.engine.expiry import item_sweep, sweep_periodically, thread_sweep
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.answers import Answers
@@ -40,6 +38,7 @@ from bathysphere.engine.webhooks.outbox import Outbox
 from bathysphere.engine.webhooks.receivers import ReceiverRules, Receivers
 from bathysphere.engine.webhooks.sender import Sender, SenderOptions
 from bathysphere.engine.webhooks.signing import WebhookSigner
+from bathysphere.registry.project_sections import Expiry
 from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
 from bathysphere.server.langgraph_api.thread_states import States
 from bathysphere.server.langgraph_api.webhook_body import WebhookBodies
@@ -59,8 +58,6 @@ _KEEPALIVE = {
     socket.TCP_KEEPCNT: 5,
     socket.TCP_USER_TIMEOUT: 10_000,
 }
-
-_LOCK = 0x6261_7469  # the advisory lock id after that of the engine's migrations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,6 +112,8 @@ class Services:
     workspaces: Workspaces | None = None
     payments: "Payments | None" = None
     """None if payments are disabled."""
+    store_options: StoreOptions = field(default_factory=StoreOptions)
+    thread_ttl: Expiry | None = None
 
 
 @asynccontextmanager
@@ -131,17 +130,21 @@ async def open_services(
     storage: StorageLimits = NO_STORAGE_LIMITS,
     schedules: ScheduleOptions | None = None,
     webhooks: WebhookOptions | None = None,
+    store: StoreOptions | None = None,
+    thread_ttl: Expiry | None = None,
 ) -> AsyncIterator[Services]:
     """Open all components; without Redis, events are kept in this process's memory.
 
     The database must be migrated (`bathysphere.engine.database.schema.migrate`).
     """
+    store = store or StoreOptions()
+    _check_expiry(thread_ttl, payments)
     clock = clock or SystemClock()
     schedules = schedules or ScheduleOptions()
     await graphs.prepare()
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(open_pool(database))
-        await migrate_store(database)
+        await migrate_store(database, store)
         events: EventLog = MemoryEventLog(clock=clock)
         if redis_url is not None:
             redis = open_redis(redis_url)
@@ -169,7 +172,9 @@ async def open_services(
             queue=queue,
             graphs=graphs,
             events=events,
-            store=open_store(pool),
+            store=open_store(pool, store),
+            store_options=store,
+            thread_ttl=thread_ttl,
             runs=runs,
             threads=threads,
             states=States(pool, threads, graphs, limits=answers),
@@ -246,7 +251,31 @@ def _companions(services: Services, metrics: Metrics) -> list[Companion]:
             on_outcome=metrics.count_webhook,
         )
         found.append(partial(keep_running, "webhooks", sender.run))
+    return [*found, *_sweeps(services)]
+
+
+def _sweeps(services: Services) -> list[Companion]:
+    """Delete what has expired, if a project says when."""
+    found: list[Companion] = []
+    ttl, options = services.thread_ttl, services.store_options
+    if ttl is not None and ttl.minutes is not None:
+        sweep = thread_sweep(services.threads, minutes=ttl.minutes)
+        every = ttl.sweep_minutes * 60
+        work = partial(sweep_periodically, "threads", sweep, every_seconds=every)
+        found.append(partial(keep_running, "expiry of threads", work))
+    if options.ttl is not None:
+        sweep, every = item_sweep(services.store), options.sweep_seconds
+        work = partial(sweep_periodically, "store items", sweep, every_seconds=every)
+        found.append(partial(keep_running, "expiry of store items", work))
     return found
+
+
+def _check_expiry(thread_ttl: Expiry | None, payments: PaymentSettings | None) -> None:
+    if thread_ttl is not None and payments is not None and payments.is_on:
+        raise ConfigError(
+            "Threads with money on them cannot expire",
+            hint="remove 'checkpointer.ttl' from langgraph.json, or switch payments off",
+        )
 
 
 @asynccontextmanager
@@ -291,17 +320,3 @@ def open_redis(url: str) -> Redis:
             socket_keepalive_options=_KEEPALIVE,
         )
     )
-
-
-def open_store(pool: Pool) -> BaseStore:
-    """The store of items that are shared across threads."""
-    return RowSecuredStore(pool)
-
-
-async def migrate_store(database: Database) -> None:
-    """Create the store's tables; safe to call from several processes at once."""
-    connection: Connection = await AsyncConnection.connect(
-        database.url, autocommit=True, row_factory=dict_row, prepare_threshold=None
-    )
-    async with connection, advisory_lock(connection, _LOCK):
-        await AsyncPostgresStore(conn=connection).setup()

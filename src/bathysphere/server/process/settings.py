@@ -25,7 +25,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from bathysphere.core.settings import invalid_settings
 
 PREFIX = "BATHYSPHERE_"
-AuthMode = Literal["anonymous", "api-key", "oidc"]
+AuthMode = Literal["anonymous", "api-key", "oidc", "project"]
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -99,7 +99,7 @@ class ServerSettings(BaseSettings):
     # ── authentication ──
     auth: Annotated[tuple[AuthMode, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=("anonymous",),
-        description="Authentication: `anonymous`, or `api-key` and/or `oidc`, comma-separated.",
+        description="`anonymous`, `project`, or `api-key` and/or `oidc`, comma-separated.",
     )
     allow_anonymous_anywhere: bool = Field(
         default=False,
@@ -306,9 +306,10 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _check_auth(cls, value: tuple[AuthMode, ...]) -> tuple[AuthMode, ...]:
         if not value:
-            raise ValueError("Name at least one of anonymous, api-key, oidc")
-        if "anonymous" in value and len(value) > 1:
-            raise ValueError("`anonymous` cannot be combined with other methods")
+            raise ValueError("Name at least one of anonymous, api-key, oidc, project")
+        for alone in ("anonymous", "project"):
+            if alone in value and len(value) > 1:
+                raise ValueError(f"`{alone}` cannot be combined with other methods")
         return value
 
     @field_validator("oidc_algorithms")
@@ -334,7 +335,7 @@ class ServerSettings(BaseSettings):
         if self.is_anonymous and not self.is_loopback and not self.allow_anonymous_anywhere:
             raise ValueError(
                 f"Refusing to serve {self.host} without authentication: set"
-                f" {PREFIX}AUTH to api-key or oidc, or pass --allow-anonymous-anywhere"
+                f" {PREFIX}AUTH to api-key, oidc or project, or pass --allow-anonymous-anywhere"
             )
         if self.database_url is None and self.redis_url is not None:
             raise ValueError(f"{PREFIX}REDIS_URL needs {PREFIX}DATABASE_URL: set both, or neither")

@@ -17,6 +17,7 @@ from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.server.errors import CheckpointNotFound, InvalidRequest
 from bathysphere.server.langgraph_api.assistants import find_assistant, thread_marks
 from bathysphere.server.langgraph_api.run_requests import make_work
+from bathysphere.server.langgraph_api.thread_states import fields
 from bathysphere.server.process.services import Services
 from bathysphere.server.protocol.position import Position
 from bathysphere.server.protocol.tree import tree_of
@@ -189,7 +190,7 @@ async def _state_get(handler: CommandHandler, params: Json) -> Json:
     )
     values = state["values"]
     if request.keys is not None:
-        values = {key: values[key] for key in request.keys if key in values}
+        values = {key: fields(values)[key] for key in request.keys if key in fields(values)}
     result: Json = {"values": values}
     if state["checkpoint_id"]:
         result["checkpoint"] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 from uuid import uuid4
 
 from fastapi import APIRouter, Header, Path, Query
@@ -17,6 +18,7 @@ from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.run_events import follow
 from bathysphere.server.langgraph_api.run_requests import make_work
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.langgraph_api.thread_states import fields
 from bathysphere.server.process.services import Services
 from bathysphere.server.protocol.position import Position
 from bathysphere.server.research import wire as wire
@@ -29,6 +31,8 @@ from bathysphere.server.sse import EventStream, StreamRules, frame
 router = APIRouter(prefix="/api/research", tags=["research"], route_class=StrictRoute)
 GRAPH = "research"
 Format = Annotated[Literal["md", "html", "docx", "pdf", "zip", "json"], Query(alias="format")]
+
+ReportId = Annotated[str | None, Query(alias="report", pattern="^[0-9a-f]{24}$")]
 
 
 @router.post("", response_class=Response, responses=STREAM)
@@ -81,8 +85,8 @@ async def join(
 async def get(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) -> Response:
     """The state of a research thread, in the format of its stream."""
     state = await services.states.read(thread_id, owner=owner)
-    questions = [q["value"] | {"interrupt_id": q["id"]} for q in state["interrupts"]]
-    view = wire.view(state["values"])
+    questions = [{**fields(q["value"]), "interrupt_id": q["id"]} for q in state["interrupts"]]
+    view = wire.view(fields(state["values"]))
     return JSON({"threadId": str(thread_id), "state": view, "questions": wire.camel(questions)})
 
 
@@ -93,11 +97,25 @@ async def report(
     services: ServicesDep,
     research: ResearchDep,
     kind: Format = "md",
+    report_id: ReportId = None,
 ) -> Response:
-    """Download the report as Markdown, HTML, DOCX, PDF or JSON, or the proof as ZIP."""
+    """Download the newest report, or one by its id, as a document, JSON, or the proof as ZIP."""
     state = await services.states.read(thread_id, owner=owner)
-    file = await research.download(services, thread_id, state["values"], kind, owner=owner)
+    values = await research.report_values(
+        services, thread_id, fields(state["values"]), report_id, owner=owner
+    )
+    file = await research.download(services, thread_id, values, kind, owner=owner)
     return _file(file)
+
+
+@router.get("/{thread_id}/reports", response_model=dict[str, Any])
+async def reports(
+    thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep, research: ResearchDep
+) -> Response:
+    """List all reports of the thread, oldest first."""
+    await services.threads.get(thread_id, owner=owner)
+    found = await research.reports(services, thread_id, owner=owner)
+    return JSON({"threadId": str(thread_id), "reports": wire.camel(found)})
 
 
 @router.get("/{thread_id}/sources/{snapshot_id}", response_model=dict[str, Any])
@@ -153,7 +171,13 @@ def _file(file: Download) -> Response:
         file.body,
         media_type=file.media_type,
         headers={
-            "Content-Disposition": f'attachment; filename="{file.name}"',
+            "Content-Disposition": _disposition(file.name),
             "X-Content-Type-Options": "nosniff",
         },
     )
+
+
+def _disposition(name: str) -> str:
+    """Name a download (RFC 6266), with an ASCII fallback for old clients."""
+    plain = name if name.isascii() else f"report.{name.rpartition('.')[2]}"
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name)}"

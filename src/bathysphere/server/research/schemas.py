@@ -6,6 +6,8 @@ from uuid import UUID
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
+from bathysphere.agents.research.attachments import MAX_PASSAGES, DocumentPassage
+
 Url = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
 
@@ -19,6 +21,7 @@ class ResearchCreate(Wire):
     """A research question, with context from the person's own knowledge store."""
 
     query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8_000)]
+    documents: Annotated[list[DocumentPassage], Field(max_length=MAX_PASSAGES)] = []
     retrieved_context: Annotated[str, Field(max_length=200_000)] = ""
     context_urls: Annotated[list[Url], Field(max_length=20)] = []
     thread_id: UUID | None = Field(default=None, description="Continue in this thread.")

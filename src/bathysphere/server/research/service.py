@@ -8,6 +8,7 @@ from uuid import UUID
 from bathysphere.agents.research import ResearchConfig
 from bathysphere.agents.research.agent import sealer_of
 from bathysphere.agents.research.download import Download, Format, download
+from bathysphere.agents.research.report_store import StoredReports
 from bathysphere.agents.research.snapshot_store import StoredSnapshots
 from bathysphere.core.errors import ConfigError
 from bathysphere.core.identity import Owner
@@ -61,6 +62,48 @@ class ResearchService:
             config=self.research,
         )
 
+    async def reports(
+        self, services: Services, thread_id: UUID, *, owner: Owner
+    ) -> list[dict[str, Any]]:
+        """List the reports of a thread, oldest first.
+
+        Raises:
+            ReportChanged: One was modified after its run.
+            ConfigError: No signing key is configured.
+        """
+        found = await self._stored_reports(services, thread_id, owner).read_all()
+        return [one.summary(number) for number, one in enumerate(found, 1)]
+
+    async def report_values(
+        self,
+        services: Services,
+        thread_id: UUID,
+        values: Mapping[str, Any],
+        report_id: str | None,
+        *,
+        owner: Owner,
+    ) -> Mapping[str, Any]:
+        """The state of the run that wrote a report: the chosen one, or the newest.
+
+        Raises:
+            ReportNotFound: The thread has no report with this id.
+            ReportChanged: It was modified after its run.
+            ConfigError: No signing key is configured.
+        """
+        stored = self._stored_reports(services, thread_id, owner)
+        if report_id is not None:
+            return (await stored.get(report_id)).values
+        # A later question resets the state's report.
+        if values.get("report") or not (found := await stored.read_all()):
+            return values
+        return found[-1].values
+
+    def _stored_reports(self, services: Services, thread_id: UUID, owner: Owner) -> StoredReports:
+        if self.research is None:
+            raise ConfigError(NO_KEY, hint="see docs/research.md")
+        store = OwnedStore(services.store, owner)
+        return StoredReports(store, str(thread_id), sealer_of(self.research))
+
     async def snapshot(
         self, services: Services, thread_id: UUID, snapshot_id: str, *, owner: Owner
     ) -> Snapshot:
@@ -82,6 +125,7 @@ def question_of(body: ResearchCreate) -> dict[str, Any]:
     """Build the input of a research run."""
     values: dict[str, Any] = {
         "user_query": body.query,
+        "documents": [one.model_dump() for one in body.documents],
         "knowledge_context": body.retrieved_context,
         "context_urls": body.context_urls,
     }

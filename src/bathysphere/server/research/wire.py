@@ -12,8 +12,9 @@ from bathysphere.engine.events.log import Event
 Part = tuple[str, dict[str, Any]]
 GATE = "hitl_gate"
 EXECUTOR = "tool_executor"
+ROUTER = "router"
 START, ERROR = "_start", "_error"
-INTERNAL = frozenset({"messages", "step_seal", "grant"})
+INTERNAL = frozenset({"messages", "step_seal", "grant", "history"})
 """Fields that are internal, or for other clients of the same run."""
 
 
@@ -28,7 +29,7 @@ def parts(event: Event) -> Iterator[Part]:
     if event.namespace:
         return
     data = event.data
-    if event.channel == "updates":
+    if event.channel == "updates" and not _is_first_question(data):
         yield _update(data["node"], data["values"])
     elif event.channel == "input":
         value = data["payload"]
@@ -40,6 +41,11 @@ def parts(event: Event) -> Iterator[Part]:
     elif event.channel == "lifecycle" and data["event"] in ("failed", "cancelled"):
         error = data.get("error") or {}
         yield failed(error.get("message") or "The run was cancelled.")
+
+
+def _is_first_question(data: Mapping[str, Any]) -> bool:
+    """Whether the router had nothing to decide, so that there is nothing to report."""
+    return data["node"] == ROUTER and not (data["values"] or {}).get("follow_up")
 
 
 def failed(message: str, **more: Any) -> Part:

@@ -22,6 +22,7 @@ from bathysphere.server.langgraph_api.create_run import start
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.run_events import outcome, wait_for_end
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
+from bathysphere.server.langgraph_api.thread_states import fields
 from bathysphere.server.process.services import Services
 from bathysphere.server.schemas.runs import RunCreate
 from bathysphere.server.workspaces.routes import workspaces_of
@@ -150,7 +151,7 @@ async def _check_pin(
 ) -> None:
     """Refuse a different workspace before a run is created; the run would refuse it too."""
     state = await services.states.read(thread_id, owner=owner)
-    pin = state["values"].get("workspace_pin")
+    pin = fields(state["values"]).get("workspace_pin")
     if pin is None:
         return
     is_other = workspace is not None and pin.get("workspace") != workspace

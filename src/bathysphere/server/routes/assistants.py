@@ -23,6 +23,7 @@ from bathysphere.server.langgraph_api.assistants import (
 from bathysphere.server.langgraph_api.bounded_answers import NEXT_HEADER
 from bathysphere.server.langgraph_api.client_writes import check_context
 from bathysphere.server.langgraph_api.delete_threads import delete_threads_of
+from bathysphere.server.langgraph_api.graph_names import graph_name
 from bathysphere.server.langgraph_api.graph_schemas import schemas_of
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.serializers import selected
@@ -46,14 +47,14 @@ AssistantName = Annotated[str, Path(description="ID of the assistant, or a graph
 async def create(body: AssistantCreate, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Create an assistant, with the client's id or a new one."""
     definition = AssistantDefinition(
-        graph=body.graph_id,
+        graph=services.graphs.require(graph_name(services.graphs, body.graph_id)),
         name=body.name or "Untitled",
         description=body.description,
         config=body.config.model_dump(exclude_unset=True) if body.config is not None else {},
         context=body.context or {},
         metadata=body.metadata or {},
     )
-    check_context(services.graphs, services.graphs.require(body.graph_id), definition.context)
+    check_context(services.graphs, definition.graph, definition.context)
     assistant_id = body.assistant_id or uuid4()
     try:
         if find_system_assistant(services.graphs, str(assistant_id)) is not None:
@@ -70,7 +71,7 @@ async def create(body: AssistantCreate, owner: CurrentOwner, services: ServicesD
 async def search(body: AssistantSearch, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Search assistants: the caller's own and those of the graphs."""
     found = await services.assistants.search(
-        _filter(body),
+        _filter(services, body),
         owner=owner,
         system=system_assistants(services.graphs),
         sort_by=body.sort_by or "created_at",
@@ -87,8 +88,8 @@ async def search(body: AssistantSearch, owner: CurrentOwner, services: ServicesD
 @router.post("/count", response_model=int)
 async def count(body: AssistantCount, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Count assistants: the caller's own and those of the graphs."""
-    system = system_assistants(services.graphs)
-    return JSON(await services.assistants.count(_filter(body), owner=owner, system=system))
+    wanted, system = _filter(services, body), system_assistants(services.graphs)
+    return JSON(await services.assistants.count(wanted, owner=owner, system=system))
 
 
 @router.get("/{assistant}", response_model=AssistantView)
@@ -108,6 +109,8 @@ async def update(
         for name, value in body.model_dump(exclude_unset=True).items()
         if value is not None and name in AssistantPatch.model_fields
     }
+    if "graph" in changes:
+        changes["graph"] = graph_name(services.graphs, changes["graph"])
     before = (await services.assistants.get(assistant_id, owner=owner)).definition
     graph = services.graphs.require(changes.get("graph", before.graph))
     check_context(services.graphs, graph, changes.get("context", before.context))
@@ -225,8 +228,9 @@ async def _subgraphs(bound: Graph, *, namespace: str | None, recurse: bool) -> d
     return {name: schemas_of(part) async for name, part in found if isinstance(part, Pregel)}
 
 
-def _filter(body: AssistantCount) -> AssistantFilter:
-    return AssistantFilter(graph=body.graph_id, name=body.name, metadata=body.metadata or {})
+def _filter(services: Services, body: AssistantCount) -> AssistantFilter:
+    graph = graph_name(services.graphs, body.graph_id) if body.graph_id else body.graph_id
+    return AssistantFilter(graph=graph, name=body.name, metadata=body.metadata or {})
 
 
 def _version_json(assistant: Assistant) -> dict[str, Any]:

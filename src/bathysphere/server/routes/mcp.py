@@ -4,9 +4,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from bathysphere.server.deps import CurrentOwner, Streaming
+from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.mcp.endpoint import McpEndpoint
 
-router = APIRouter(tags=["mcp"])
+router = APIRouter(tags=["mcp"], route_class=StrictRoute)
 
 
 @router.post("/mcp/", include_in_schema=False)

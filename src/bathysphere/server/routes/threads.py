@@ -21,6 +21,7 @@ from bathysphere.server.errors import NotSupported, ThreadExists
 from bathysphere.server.langgraph_api.bounded_answers import OMITTED_HEADER, JSONList
 from bathysphere.server.langgraph_api.delete_threads import delete_thread
 from bathysphere.server.langgraph_api.extract_paths import extract, needs_state
+from bathysphere.server.langgraph_api.graph_names import with_graph_name
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.serializers import selected, thread_json
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
@@ -56,7 +57,8 @@ async def create(body: ThreadCreate, owner: CurrentOwner, services: ServicesDep)
     """Create a thread, with the client's id or a new one, and the history of its supersteps."""
     _refuse_ttl(body.ttl)
     thread_id = body.thread_id or uuid4()
-    metadata = {k: v for k, v in (body.metadata or {}).items() if v is not None}
+    given = with_graph_name(services.graphs, body.metadata)
+    metadata = {k: v for k, v in given.items() if v is not None}
     if body.supersteps:
         check_supersteps(services.graphs, metadata.get("graph_id"), body.supersteps)
         await services.stored.reserve(owner, len(dumps(body.supersteps)))
@@ -75,6 +77,7 @@ async def create(body: ThreadCreate, owner: CurrentOwner, services: ServicesDep)
 @router.post("/search", response_model=list[ThreadView])
 async def search(body: ThreadSearch, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Search threads; by default the last used come first."""
+    body = body.model_copy(update=_filter(services, body))
     threads = await search_threads(services, body, owner=owner)
     paths = (body.extract or {}).values()
     selects_state = not body.select or bool({"values", "interrupts"} & set(body.select))
@@ -82,6 +85,10 @@ async def search(body: ThreadSearch, owner: CurrentOwner, services: ServicesDep)
         return JSON([_view(thread, None, body) for thread in threads])
     async with services.states.reads.turn(owner):
         return await _with_states(services, threads, body, owner)
+
+
+def _filter(services: Services, body: ThreadCount) -> dict[str, Any]:
+    return {"metadata": with_graph_name(services.graphs, body.metadata) or None}
 
 
 async def _with_states(
@@ -122,6 +129,7 @@ def _encoded(thread: Thread, state: State | None, body: ThreadSearch) -> bytes:
 @router.post("/count", response_model=int)
 async def count(body: ThreadCount, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Count threads."""
+    body = body.model_copy(update=_filter(services, body))
     return JSON(await count_threads(services, body, owner=owner))
 
 
@@ -190,7 +198,8 @@ async def update(
 ) -> Response:
     """Merge metadata into the thread's metadata."""
     _refuse_ttl(body.ttl)
-    thread = await services.threads.update(thread_id, owner=owner, metadata=body.metadata or {})
+    metadata = with_graph_name(services.graphs, body.metadata)
+    thread = await services.threads.update(thread_id, owner=owner, metadata=metadata)
     if prefer == "return=minimal":
         return Response(status_code=204)
     return JSON(thread_json(thread))
@@ -208,7 +217,9 @@ async def copy(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) 
     """Copy a thread with its history."""
     await services.threads.get(thread_id, owner=owner)
     await services.stored.reserve_copy(owner, thread_id)
-    return JSON(thread_json(await services.threads.copy(thread_id, to=uuid4(), owner=owner)))
+    async with services.states.reads.turn(owner):
+        thread = await services.threads.copy(thread_id, to=uuid4(), owner=owner)
+    return JSON(thread_json(thread))
 
 
 def _refuse_ttl(ttl: object) -> None:

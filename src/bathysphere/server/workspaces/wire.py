@@ -17,6 +17,7 @@ def change_json(change: RecordedChange) -> dict[str, Any]:
         "approver": change.approver,
         "thread_id": str(change.thread_id) if change.thread_id else None,
         "run_id": str(change.run_id) if change.run_id else None,
+        "tool_call_id": None if change.undoes else change.call.partition(" ")[0],
         "before_version": change.before_version,
         "after_version": change.after_version,
         "undoes": change.undoes,

@@ -1,7 +1,9 @@
 """Search engines with a common interface, one per file.
 
 - `contract`: `SearchEngine`, `SearchResult`
-- `duckduckgo`: `DuckDuckGo(fetcher)`; `google_cse`: `GoogleCSE(fetcher, key=…, cx=…)`;
-  `searxng`: `SearXNG(fetcher, base_url=…)`; `corpus`: `Corpus(documents)`, `Document`
+- `brave`: `Brave(fetcher, key=…)`; `duckduckgo`: `DuckDuckGo(fetcher)`;
+  `google_cse`: `GoogleCSE(fetcher, key=…, cx=…)`; `searxng`: `SearXNG(fetcher, base_url=…)`;
+  `tavily`: `Tavily(fetcher, key=…)`; `corpus`: `Corpus(documents)`, `Document`
+- `json_response`, `api_failure`: what the engines with an API have in common
 
 """

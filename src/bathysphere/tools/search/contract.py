@@ -43,6 +43,6 @@ def tidy(results: Iterable[SearchResult], limit: int) -> list[SearchResult]:
     return list(unique.values())[: max(0, min(limit, MAX_RESULTS))]
 
 
-def query_text(query: str) -> str:
+def query_text(query: str, *, length: int = MAX_QUERY) -> str:
     """Return the query on one line, truncated."""
-    return " ".join(query.split())[:MAX_QUERY]
+    return " ".join(query.split())[:length]

@@ -1,5 +1,6 @@
 """Search in a local corpus: SQLite full-text search, ranked by BM25. Uses no network."""
 
+import logging
 import re
 import sqlite3
 from collections.abc import Iterable
@@ -9,10 +10,12 @@ from pathlib import Path
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import CallerError
 from bathysphere.evidence.snapshots import Snapshot, take_snapshot
+from bathysphere.tools.document_files import KINDS, read_all
+from bathysphere.tools.readable import Readable
 from bathysphere.tools.search.contract import MAX_RESULTS, SearchResult, query_text
 
 SCHEME = "corpus:"
-_KINDS = {".txt": "text/plain", ".md": "text/markdown"}
+_log = logging.getLogger(__name__)
 _WORD = re.compile(r"\w+")
 _SNIPPET_WORDS = 32
 
@@ -56,12 +59,15 @@ class Corpus:
 
     @classmethod
     def of_folder(cls, root: Path) -> "Corpus":
-        """Load the `.txt` and `.md` files in a folder and its subfolders.
+        """Load the text, Markdown, PDF and DOCX files in a folder and its subfolders.
 
-        A first line `# …` is the title, a line `Date: 2026-11-15` near the top is the date.
+        A first line `# …` is the title, a line `Date: 2026-11-15` near the top is the date. A file
+        that cannot be read is left out, with a warning in the log.
         """
-        files = sorted(path for path in root.rglob("*") if path.suffix in _KINDS)
-        return cls(_from_file(root, path) for path in files)
+        found, failed = read_all(root)
+        for reason in failed:
+            _log.warning("Not in the corpus: %s", reason)
+        return cls(_from_file(root, path, readable) for path, readable in found.items())
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -109,11 +115,14 @@ class Corpus:
         self._index.close()
 
 
-def _from_file(root: Path, path: Path) -> Document:
-    text = path.read_text(encoding="utf-8", errors="replace")
+def _from_file(root: Path, path: Path, readable: Readable) -> Document:
+    text = readable.text
     first = text.lstrip().split("\n", 1)[0]
-    title = first.removeprefix("# ").strip() if first.startswith("# ") else path.stem
+    title = (
+        first.removeprefix("# ").strip() if first.startswith("# ") else readable.title or path.stem
+    )
     url = f"{SCHEME}{path.relative_to(root).as_posix()}"
     dated = _DATE.search(text[:_HEAD])
-    published = dated.group(1) if dated else None
-    return Document(url, title, text, published=published, content_type=_KINDS[path.suffix])
+    published = dated.group(1) if dated else readable.published
+    kind = KINDS[path.suffix.lower()]
+    return Document(url, title, text, published=published, content_type=kind)

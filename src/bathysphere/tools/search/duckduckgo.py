@@ -44,7 +44,10 @@ def parse(page: str) -> list[SearchResult]:
     """
     lowered = page.lower()
     if any(sign in lowered for sign in _CHALLENGE):
-        raise SearchFailed("DuckDuckGo returned a bot challenge", hint="wait, or configure SearXNG")
+        raise SearchFailed(
+            "DuckDuckGo returned a bot challenge",
+            hint="wait, or configure another engine: docs/fetch.md",
+        )
     reader = _Reader()
     reader.feed(page)
     reader.close()

@@ -3,13 +3,13 @@
 It is closed to new customers and ends on 2027-01-01; supported for existing customers.
 """
 
-import json
 from urllib.parse import urlencode
 
 from bathysphere.core.errors import BathysphereError
 from bathysphere.tools.errors import SearchFailed
 from bathysphere.tools.fetch import JSON_TYPES, Fetcher
 from bathysphere.tools.search.contract import SearchResult, query_text, tidy
+from bathysphere.tools.search.json_response import items_of, object_of, unexpected
 
 ENDPOINT = "https://www.googleapis.com/customsearch/v1"
 _PAGE = 10
@@ -47,14 +47,11 @@ def parse(body: bytes) -> list[SearchResult]:
     Raises:
         SearchFailed: It is not a response of this API.
     """
-    try:
-        answer = json.loads(body)
-    except ValueError as error:
-        raise SearchFailed("Google returned invalid JSON") from error
-    if not isinstance(answer, dict) or answer.get("kind") != "customsearch#search":
-        raise SearchFailed("Unexpected response from Google")
+    answer = object_of(body, "Google")
+    if answer.get("kind") != "customsearch#search":
+        raise unexpected("Google")
     return [
         SearchResult(str(item["link"]), str(item.get("title", "")), str(item.get("snippet", "")))
-        for item in answer.get("items", [])
-        if isinstance(item, dict) and "link" in item
+        for item in items_of(answer.get("items", []), "Google")
+        if "link" in item
     ]

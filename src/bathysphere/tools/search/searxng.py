@@ -4,13 +4,13 @@ It usually runs on a private address. Give it a separate `Fetcher` whose rules t
 do not fetch pages with that one.
 """
 
-import json
 from urllib.parse import urlencode
 
 from bathysphere.core.errors import BathysphereError
 from bathysphere.tools.errors import SearchFailed
 from bathysphere.tools.fetch import JSON_TYPES, Fetcher
 from bathysphere.tools.search.contract import SearchResult, query_text, tidy
+from bathysphere.tools.search.json_response import items_of, object_of
 
 
 class SearXNG:
@@ -41,15 +41,12 @@ def parse(body: bytes) -> list[SearchResult]:
     Raises:
         SearchFailed: It is not a response of SearXNG, or none of its engines responded.
     """
-    try:
-        answer = json.loads(body)
-        found = answer["results"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise SearchFailed("Unexpected response from SearXNG") from error
+    answer = object_of(body, "SearXNG")
+    found = items_of(answer.get("results"), "SearXNG")
     if not found and answer.get("unresponsive_engines"):
         raise SearchFailed("None of SearXNG's engines responded")
     return [
         SearchResult(str(item["url"]), str(item.get("title", "")), str(item.get("content") or ""))
         for item in found
-        if isinstance(item, dict) and item.get("url")
+        if item.get("url")
     ]

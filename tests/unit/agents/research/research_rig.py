@@ -106,6 +106,9 @@ def answering(**answers):
         "MoreForm": [{"requests": []}],
         "ReportForm": [REPORT],
         "RepairForm": [{"quotes": []}],
+        "RouteForm": [{"kind": "new", "reason": "it is about something else"}],
+        "FollowUpForm": [{"claims": REPORT["claims"]}],
+        "JudgeForm": [{"judgements": []}],
     }
     given |= {
         name: value if isinstance(value, list) else [value] for name, value in answers.items()
@@ -127,7 +130,7 @@ def answering(**answers):
 class Rig:
     """One thread of research, step by step."""
 
-    def __init__(self, model=None, *, pages=None, thread="t", **config):
+    def __init__(self, model=None, *, audit=None, pages=None, thread="t", **config):
         self.model = model or answering()
         self.pages = pages or Pages()
         self.store = InMemoryStore()
@@ -141,7 +144,8 @@ class Rig:
             retry_seconds=0.001,
             **config,
         )
-        models = Models(main=self.model, subagent=self.model, summary=self.model, audit=self.model)
+        audit = audit or self.model
+        models = Models(main=self.model, subagent=self.model, summary=self.model, audit=audit)
         self.graph = build(
             spec(models=models, config=self.config), checkpointer=self.saver, store=self.store
         )

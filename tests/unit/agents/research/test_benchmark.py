@@ -5,8 +5,10 @@ import json
 import pytest
 import research_measure as benchmark
 from research_corpus import CANARY, TRAP, pages, write
+from research_judge import lacking
+from research_nonsequiturs import Planted
 from research_questions import cases
-from research_score import Score, is_caught
+from research_score import Score, is_caught, score_judgements
 from research_scripted import KINDS, Plant
 
 
@@ -31,6 +33,9 @@ async def test_with_a_model_that_lies_every_quote_verifies_and_every_lie_is_caug
     assert figures["deviations_tried"] == 16
     assert figures["deviations_passed"] == 0
     assert figures["answers_found"] >= 10
+    assert figures["nonsequitur_planted"] == 16
+    assert figures["supported_judged"] > 30
+    assert figures["not_judged"] == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1].partition(": ")[2])["questions"] == 1
 
 
@@ -68,6 +73,8 @@ def test_a_lie_that_got_through_would_be_seen(plant, quotes, held, caught):
         {"contradictions_found": 0},
         {"failed": 1},
         {"proofs_valid": 0},
+        {"nonsequitur_flagged": 8},
+        {"supported_flagged": 2},
     ],
 )
 def test_a_figure_that_is_not_as_it_must_be_fails_the_benchmark(bad):
@@ -80,6 +87,62 @@ def test_a_figure_that_is_not_as_it_must_be_fails_the_benchmark(bad):
         planted_caught=5,
         contradictions=1,
         contradictions_found=1,
+        nonsequitur_planted=10,
+        nonsequitur_flagged=9,
+        supported_judged=20,
+        supported_flagged=1,
     ).figures()
     assert benchmark.wrong(good) == {}
     assert benchmark.wrong({**good, **bad}).keys() == bad.keys()
+
+
+QUOTE = "In 2026 a crew of 34 people works at Station Holnet, most of them divers."
+
+
+@pytest.mark.parametrize(
+    ("text", "follows"),
+    [
+        (QUOTE, True),
+        ("A crew of 34 people works at Station Holnet.", True),
+        ("A crew of 35 people works at Station Holnet.", False),
+        ("A crew of 34 people does not work at Station Holnet.", False),
+        ("34 divers work at Station Holnet.", False),
+        ("All people at Station Holnet are divers.", False),
+        ("A crew of 34 people works at Holnet Annex.", False),
+        ("Station Holnet stands upon green coral cliffs.", False),
+    ],
+)
+def test_the_scripted_judge_reads_claim_and_quote(text, follows):
+    assert (lacking(text, QUOTE) == "") is follows
+
+
+def report_of(*claims):
+    made = [
+        {
+            "text": text,
+            "status": status,
+            "quotes": ["q"],
+            "judgement": None if follows is None else {"follows": follows},
+        }
+        for text, status, follows in claims
+    ]
+    return {"quotes": [{"id": "q", "text": QUOTE}], "sections": [{"claims": made}]}
+
+
+def test_a_judge_that_flags_too_little_or_too_much_would_be_seen():
+    known = [Planted("x", "wrong", QUOTE, "S1", False), Planted("x", "right", QUOTE, "S1", True)]
+    found = score_judgements(
+        report_of(
+            ("wrong", "supported", False),
+            ("wrong", "supported", True),
+            ("wrong", "supported", None),
+            ("wrong", "unsupported", None),
+            ("right", "repaired", False),
+            (QUOTE, "supported", True),
+            ("of nobody", "supported", False),
+        ),
+        known,
+    )
+    assert (found.nonsequitur_planted, found.nonsequitur_flagged) == (3, 1)
+    assert (found.supported_judged, found.supported_flagged) == (2, 1)
+    assert found.not_judged == 1

@@ -37,6 +37,14 @@ async def test_a_question_becomes_a_plan_that_waits():
     assert not rig.pages.asked
 
 
+@pytest.mark.parametrize("tool", ["web_search", "search_corpus"])
+async def test_the_name_of_the_tool_is_no_query(tool):
+    pages = Pages(tools={tool: "words to search for"})
+    rig = Rig(answering(PlanForm=[plan((tool, tool))]), pages=pages)
+    state = await rig.ask()
+    assert [step["input"] for step in state["plan"]["steps"]] == [QUESTION]
+
+
 async def test_an_approved_plan_becomes_a_report_with_quotes_at_their_bytes():
     rig = Rig()
     state = await rig.finish()

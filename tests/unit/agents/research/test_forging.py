@@ -27,16 +27,35 @@ from bathysphere.evidence.proof.check import verify_proof
 TWO_STEPS = plan(("web_search", "bathysphere depth"), ("web_search", "bathysphere makers", 1))
 ENGINE_FIELDS = sorted(get_type_hints(ResearchState).keys() - get_type_hints(ResearchInput).keys())
 PLACES = ["auditor", "hitl_gate", "answer", "tool_executor", "second wave", "synthesizer"]
+FOLLOW_UPS = {"answerer": "answer", "extended plan": "extend", "extension": "extend"}
+"""Places of a second run on the thread, and how its message is understood."""
 
 
-def new_rig(**more):
-    return Rig(answering(PlanForm=TWO_STEPS), **more)
+def new_rig(kind="new", **more):
+    route = {"kind": kind, "reason": "as scripted"}
+    return Rig(answering(PlanForm=TWO_STEPS, RouteForm=route), **more)
+
+
+async def stop_in_follow_up(rig, place):
+    """Finish one report, then run a second message up to a node."""
+    await rig.finish(knowledge_context="My own notes.")
+    node = {"answerer": "answerer", "extended plan": "auditor"}.get(place)
+    again = {"user_query": "And who made it?"}
+    if node is not None:
+        await rig.graph.ainvoke(again, rig.thread, interrupt_before=[node])
+        return
+    await rig.graph.ainvoke(again, rig.thread)
+    approve = Command(resume={"type": "approve"})
+    await rig.graph.ainvoke(approve, rig.thread, interrupt_before=["tool_executor"])
 
 
 async def stop_before(rig, place):
     """Run research up to a node; gives what the run goes on with."""
     begun = {"user_query": QUESTION, "knowledge_context": "My own notes."}
     approve = Command(resume={"type": "approve"})
+    if place in FOLLOW_UPS:
+        await stop_in_follow_up(rig, place)
+        return None
     if place in ("auditor", "hitl_gate"):
         await rig.graph.ainvoke(begun, rig.thread, interrupt_before=[place])
         return None
@@ -97,7 +116,7 @@ class Moment:
 
 
 async def moment(place, **more):
-    rig = new_rig(**more)
+    rig = new_rig(FOLLOW_UPS.get(place, "new"), **more)
     return Moment(rig, await stop_before(rig, place))
 
 
@@ -121,7 +140,7 @@ def is_noticed(state):
 # ── every field, before every node ──
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*PLACES, *FOLLOW_UPS])
 async def test_a_field_changed_before_a_node_is_noticed(place):
     at = await moment(place)
     before = (await at.rig.graph.aget_state(at.rig.thread)).values
@@ -132,6 +151,7 @@ async def test_a_field_changed_before_a_node_is_noticed(place):
         state = await at.go_on()
         assert is_noticed(state), field
         assert not state.get("report") or field == "report", field
+        assert not state.get("answer") or field == "answer", field
         assert dict(at.rig.pages.asked) == asked, field
     at.back()
     assert not is_noticed(await at.go_on())
@@ -142,14 +162,15 @@ def test_every_field_is_sealed_but_the_client_messages_and_the_trace():
     assert fields - set(SEALED) == {"messages", "reasoning", "step_seal"}
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*PLACES, *FOLLOW_UPS])
 async def test_the_trace_is_read_by_no_node(place):
     at = await moment(place)
     untouched = await at.go_on()
     at.back()
     await at.write("reasoning", [{"node": "auditor", "summary": "approved by the board"}])
     forged = await at.go_on()
-    volatile = {"reasoning", "step_seal", "grant", "messages", "__interrupt__"}
+    # The history names the report, whose id comes from the grant.
+    volatile = {"reasoning", "step_seal", "grant", "history", "messages", "__interrupt__"}
     for state in (untouched, forged):
         for field in volatile:
             state.pop(field, None)
@@ -173,7 +194,7 @@ async def test_a_rejected_plan_that_was_changed_is_forgotten_not_believed():
 
 
 async def test_a_new_question_takes_over_nothing_that_was_written_by_hand():
-    set_by_thinker = {"thread_id", "status", "reasoning", "step_seal"}
+    set_by_thinker = {"thread_id", "status", "reasoning", "history", "step_seal"}
     assert set(ENGINE_FIELDS) == FRESH.keys() | set_by_thinker
 
 
@@ -213,7 +234,7 @@ def flipped(text, at):
     return f"{text[:at]}{'0' if text[at] != '0' else '1'}{text[at + 1 :]}"
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*PLACES, *FOLLOW_UPS])
 @pytest.mark.parametrize("part", ["mac", "after", "node"])
 async def test_a_flipped_byte_of_a_step_seal_is_noticed(place, part):
     at = await moment(place)
@@ -395,7 +416,7 @@ async def test_a_download_notices_every_field_that_a_proof_rests_on():
     for field in (*REPORT, "seal"):
         with pytest.raises(BathysphereError):
             await proof({**state, field: changed(state.get(field))})
-    for field in set(SEALED) - {*REPORT, "seal", "knowledge_context", "context_urls"}:
+    for field in set(SEALED) - {*REPORT, "seal", "documents", "knowledge_context", "context_urls"}:
         assert await proof({**state, field: changed(state.get(field))}) == untouched, field
     for position in range(64):
         with pytest.raises(BathysphereError):

@@ -68,7 +68,7 @@ async def test_every_call_of_every_node_is_paid_for_once():
     done = await go(rig, Command(resume={"type": "approve"}), purse)
     assert done["status"] == "complete"
     asked = sum(rig.model.metadata["asked"].values())
-    assert asked == 4  # the plan, the report, two repairs
+    assert asked == 5  # the plan, the report, two repairs, the judgements
     assert len(purse.charges) == asked
     assert purse.balance == 1000 - PRICE * asked
 
@@ -86,7 +86,7 @@ async def test_without_money_the_run_waits_and_goes_on_when_there_is_some():
     done = await go(rig, Command(resume={"token": "20"}), purse)
     assert done["status"] == "complete"
     assert sum(rig.pages.asked.values()) == 3
-    assert rig.model.metadata["asked"] == {"PlanForm": 1, "ReportForm": 1}
+    assert rig.model.metadata["asked"] == {"PlanForm": 1, "ReportForm": 1, "JudgeForm": 1}
 
 
 async def test_a_person_who_does_not_pay_ends_the_run_readably():

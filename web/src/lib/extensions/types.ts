@@ -7,7 +7,7 @@
  */
 import type { Component } from 'svelte';
 import type { Json } from '$lib/protocol/wire';
-import type { Question } from '$lib/stream/view';
+import type { Call, Question } from '$lib/stream/view';
 import type { AppState } from '$lib/state/app.svelte';
 import type { ClientTool } from '$lib/state/client-tools';
 
@@ -16,18 +16,24 @@ export type Lazy<Props extends Record<string, unknown> = Record<string, never>> 
   default: Component<Props>;
 }>;
 
-/** A tab on the right: Map, Document, Sources, Plan, Trace. */
+/** A part of the panel on the right: a tab of its own, or a section of one. */
 export interface Panel {
   id: string;
   label: string;
   icon: Component<{ size?: number | string }>;
-  /** Place from left to right: map 10, document 20, sources 30, plan 40, trace 50. */
+  /** Its tab: `work` (what the agent does), `documents` (the person's), or the agent's own, such as `map`. */
+  tab: string;
+  /** Place in its tab, from top to bottom. What the agent has of its own comes first where several things appear. */
   order: number;
   load: Lazy;
+  /** Folded until it is opened: details for those who look for them. */
+  isFolded?: boolean;
   /** A small number on the tab, 0 for none. */
   badge?: (app: AppState) => number;
-  /** Whether the tab is shown; always, when missing. */
+  /** Whether it is shown; always, when missing. */
   isShown?: (app: AppState) => boolean;
+  /** Whether something is in it: the panel opens on what appears; never, when missing. */
+  isFilled?: (app: AppState) => boolean;
 }
 
 /** A part of the left column, above the threads. */
@@ -48,7 +54,7 @@ export interface Page {
   isShown?: (app: AppState) => boolean;
 }
 
-/** Something to choose beside the agent, such as the team's workspace. */
+/** Something beside the agent in the composer, such as the team's workspace or the button to attach files. */
 export interface ComposerPart {
   id: string;
   component: Component;
@@ -67,8 +73,13 @@ export interface DocumentQuote {
   version: string;
   start: number;
   end: number;
+  /** What `start` and `end` count; characters, when missing. */
+  unit?: 'characters' | 'bytes';
   quote: string;
 }
+
+/** Whether the quoted words are shown; where not, the document has lost them or was deleted in this browser. */
+export type QuoteOutcome = 'shown' | 'changed' | 'deleted';
 
 /** A line under the composer, such as what the next step costs. */
 export interface ComposerLine {
@@ -102,12 +113,20 @@ export interface BackupPart {
   warning: () => Promise<string>;
 }
 
-/** A button beside the composer's send button. */
-export interface ComposerAction {
+/** Something that `@` names in a message, such as a document. */
+export interface Mention {
   id: string;
+  /** What the person sees. */
   label: string;
-  icon: Component<{ size?: number | string }>;
-  run: (app: AppState) => void | Promise<void>;
+  /** What is written in the message, with its `@`. */
+  words: string;
+}
+
+/** Where the composer looks for what `@` may name. */
+export interface MentionSource {
+  id: string;
+  /** What fits the letters after `@`, best first. */
+  find: (letters: string, app: AppState) => Promise<readonly Mention[]>;
 }
 
 export interface RequestCardProps extends Record<string, unknown> {
@@ -132,6 +151,13 @@ export interface MessageNote {
   isShown: (messageId: string, app: AppState) => boolean;
 }
 
+/** A line that stays in the conversation: what the person decided about a call. */
+export interface DecidedLine {
+  id: string;
+  load: Lazy<{ call: Call }>;
+  isShown: (call: Call) => boolean;
+}
+
 /** A body in place of a message's Markdown, such as a report whose quotes can be opened. */
 export interface MessageBody {
   id: string;
@@ -150,20 +176,21 @@ export interface Extension {
   panels?: Panel[];
   sidebar?: SidebarSection[];
   pages?: Page[];
-  composer?: ComposerAction[];
   composerParts?: ComposerPart[];
   composerHeaders?: ComposerHeader[];
+  mentions?: MentionSource[];
   clientTools?: ClientTool[];
   requests?: RequestCard[];
   notes?: MessageNote[];
   bodies?: MessageBody[];
+  decided?: DecidedLine[];
   runs?: RunCard[];
   lines?: ComposerLine[];
   backup?: () => Promise<{ default: BackupPart }>;
   /** Texts of this browser that agents have been given: a link that carries them away asks first. */
   sharedTexts?: () => Promise<string[]>;
-  /** Show a passage of a document; throws where there is no such document here. */
-  openQuote?: (quote: DocumentQuote) => Promise<void>;
+  /** Show a passage of a document; throws where such a document has never been here. */
+  openQuote?: (quote: DocumentQuote) => Promise<QuoteOutcome>;
   /** Called once when the app starts. */
   start?: (app: AppState) => void | Promise<void>;
 }

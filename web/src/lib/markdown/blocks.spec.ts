@@ -61,13 +61,17 @@ describe('blocks of Markdown', () => {
     splitter.update(long);
     const before = splitter.update(long)[3];
     expect(splitter.update(`${long}more`)[3]).toBe(before);
-    const start = performance.now();
     let text = long;
-    for (let round = 0; round < 200; round += 1) {
-      text += 'word ';
-      scan(text, long.length);
-    }
-    expect(performance.now() - start).toBeLessThan(1000);
+    const times = Array.from({ length: 10 }, () => {
+      const start = performance.now();
+      for (let round = 0; round < 20; round += 1) {
+        text += 'word ';
+        scan(text, long.length);
+      }
+      return performance.now() - start;
+    });
+    // The fastest: whatever else the machine does, it does not slow down each of them.
+    expect(Math.min(...times)).toBeLessThan(100);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { foreignHost, suspicion } from './links';
+import { foreignHost, isKnown, suspicion } from './links';
 
 describe('a foreign link', () => {
   it('has a host, one of this page has none', () => {
@@ -28,5 +28,23 @@ describe('a foreign link', () => {
     expect(suspicion('https://evil.example/?q=merger%20closes%20in', passages)).toBe('words');
     expect(suspicion('https://confidential.merger.closes.example/', passages)).toBe('words');
     expect(suspicion('https://evil.example/merger', passages)).toBeNull();
+  });
+});
+
+describe('a link of an answer', () => {
+  const known = ['https://docs.example/start', 'www.shop.example', 'https://wiki.example/Foo_(bar'];
+
+  it.each(['https://docs.example/start', 'http://www.shop.example/', 'https://wiki.example/Foo_(bar)'])('%s is known', (href) => {
+    expect(isKnown(href, known)).toBe(true);
+  });
+
+  it.each([
+    'https://docs.example/start?d=secret',
+    'https://docs.example/start/secret',
+    'https://secret.docs.example/start',
+    'https://secret@docs.example/start',
+    'https://docs.example/',
+  ])('%s is not', (href) => {
+    expect(isKnown(href, known)).toBe(false);
   });
 });

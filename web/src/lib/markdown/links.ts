@@ -9,7 +9,8 @@ const LONG_SEGMENT = 40;
 const WORDS = 3;
 const LETTERS = 12;
 
-export type Reason = 'data' | 'words';
+/** `made`: a model put it together, says the server. */
+export type Reason = 'data' | 'words' | 'made';
 
 /** The host of a foreign address; null for one of this page, or none. */
 export function foreignHost(href: string, here = globalThis.location?.host ?? ''): string | null {
@@ -28,6 +29,20 @@ export function suspicion(href: string, passages: readonly string[]): Reason | n
     segments.some((segment) => segment.length > LONG_SEGMENT && !/[-_. +,]/.test(segment));
   if (isData) return 'data';
   return sharesWords([url.hostname, ...segments, decoded(url.search + url.hash)].join(' '), passages) ? 'words' : null;
+}
+
+/** Whether an address is one of those that no model put together; punctuation at its end does not count. */
+export function isKnown(href: string, known: readonly string[]): boolean {
+  const wanted = comparable(href);
+  return known.some((link) => comparable(link.includes('://') ? link : `https://${link}`) === wanted);
+}
+
+function comparable(href: string): string {
+  const address = parsed(href)?.href ?? href;
+  const letters = [...address.replace(/^https?:/, '')];
+  // One letter at a time: a pattern that ends in `+$` takes quadratic time.
+  const last = letters.findLastIndex((letter) => !/[\p{P}\p{S}]/u.test(letter));
+  return letters.slice(0, last + 1).join('');
 }
 
 function sharesWords(address: string, passages: readonly string[]): boolean {

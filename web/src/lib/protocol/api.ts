@@ -1,6 +1,7 @@
 /** Calls to the server. What the server refuses is a `Refusal` with a sentence for the person. */
 import { capitalized } from '$lib/format';
 import { text } from '$lib/text';
+import { dataOf } from './sse';
 import type {
   AssistantWire,
   CommandAnswer,
@@ -72,6 +73,16 @@ export interface ModelCard {
   hint: string | null;
 }
 
+/** How far the server is with loading its model. */
+export interface LoadProgress {
+  status: 'downloading' | 'loading' | 'ready' | 'error';
+  /** Percent. */
+  progress?: number;
+  file?: string;
+  error?: string;
+  hint?: string | null;
+}
+
 /** Who the caller is for the server, and the workspaces of their team that they may use. */
 export interface MeWire {
   tenant: string;
@@ -120,6 +131,13 @@ export class Api {
 
   models(): Promise<ModelCard[]> {
     return this.send('GET', '/models');
+  }
+
+  /** Load the server's own model unless it is loaded, and tell the progress. */
+  async *loadModel(): AsyncGenerator<LoadProgress> {
+    const response = await this.fetch('/api/model/load', { method: 'POST' });
+    if (!response.ok || !response.body) throw await refusalOf(response);
+    for await (const data of dataOf(response.body)) yield JSON.parse(data) as LoadProgress;
   }
 
   assistants(): Promise<AssistantWire[]> {

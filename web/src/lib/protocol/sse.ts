@@ -28,11 +28,8 @@ export class SseParser {
   }
 }
 
-/** A body's events, as they come; null for one that cannot be read. Every piece calls `onbeat`. */
-export async function* eventsOf(
-  body: ReadableStream<Uint8Array>,
-  onbeat: () => void,
-): AsyncGenerator<WireEvent | null> {
+/** The data of a body's events, as they come. Every piece calls `onbeat`. */
+export async function* dataOf(body: ReadableStream<Uint8Array>, onbeat: () => void = () => undefined): AsyncGenerator<string> {
   const parser = new SseParser();
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -41,11 +38,16 @@ export async function* eventsOf(
       const { done, value } = await reader.read();
       if (done) return;
       onbeat();
-      for (const data of parser.feed(decoder.decode(value, { stream: true }))) yield eventOf(data);
+      yield* parser.feed(decoder.decode(value, { stream: true }));
     }
   } finally {
     await reader.cancel().catch(() => undefined);
   }
+}
+
+/** A body's events, as they come; null for one that cannot be read. Every piece calls `onbeat`. */
+export async function* eventsOf(body: ReadableStream<Uint8Array>, onbeat: () => void): AsyncGenerator<WireEvent | null> {
+  for await (const data of dataOf(body, onbeat)) yield eventOf(data);
 }
 
 /** What every event has; its data are checked where they are read. */

@@ -71,6 +71,7 @@ export interface AssistantWire {
   graph_id: string;
   name: string;
   description: string | null;
+  metadata?: Fields;
 }
 
 export type CommandAnswer =

@@ -24,10 +24,22 @@ describe('the agents that are offered', () => {
     }
   });
 
+  it('begin with the one that the server offers first, until the person chooses', async () => {
+    const own = { graph_id: 'support', metadata: { default: true } };
+    const api = { assistants: async () => [...assistants, own], models: async () => [], me: async () => ({ workspaces: [] }) };
+    const agents = new Agents(api as unknown as Api);
+    await agents.load();
+    expect(agents.chosen.name).toBe('support');
+    agents.choose('tutor');
+    expect(agents.chosen.name).toBe('tutor');
+    expect((await agentsOf(async () => ({ workspaces: [] }))).chosen.name).toBe('simple');
+  });
+
   it('are promised documents only if they can read them', async () => {
     const agents = await agentsOf(async () => ({ workspaces: [] }));
     expect(agents.readsDocuments('tutor')).toBe(true);
     expect(agents.readsDocuments('simple')).toBe(true);
-    expect(agents.readsDocuments('research')).toBe(false);
+    expect(agents.readsDocuments('research')).toBe(true);
+    expect(agents.readsDocuments('workspace')).toBe(false);
   });
 });

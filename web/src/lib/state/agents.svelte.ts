@@ -4,13 +4,14 @@ import { capitalized } from '$lib/format';
 import type { Api, ModelCard } from '$lib/protocol/api';
 import type { AssistantWire } from '$lib/protocol/wire';
 import { text } from '$lib/text';
+import { ModelLoading } from './model-loading.svelte';
 
 const STORED = 'bathysphere.agent';
 const DEFAULT = 'simple';
 /** The agent for a team's files: of no use where the caller has no workspace. */
 const TEAM = 'workspace';
-/** The agents that have tools for the documents of this browser. */
-const READERS: readonly string[] = ['simple', 'tutor'];
+/** The agents that read documents of this browser: by tools, or as passages that go with a question. */
+const READERS: readonly string[] = ['research', 'simple', 'tutor'];
 
 export interface AgentChoice {
   name: string;
@@ -21,16 +22,22 @@ export interface AgentChoice {
 export class Agents {
   #choices = $state.raw<readonly AgentChoice[]>([]);
   #models = $state.raw<readonly ModelCard[]>([]);
-  #chosen = $state(readStored(STORED) ?? DEFAULT);
+  #chosen = $state(readStored(STORED));
+  /** The agent that the server offers first. */
+  #default = $state(DEFAULT);
   #isLoaded = $state(false);
 
-  constructor(private readonly api: Api) {}
+  readonly loading: ModelLoading;
+
+  constructor(private readonly api: Api) {
+    this.loading = new ModelLoading(api, () => this.lookAtModels());
+  }
 
   /** The agent of new threads: the last one chosen, while it is served. */
   readonly chosen = $derived(
     this.#choices.find((choice) => choice.name === this.#chosen) ??
-      this.#choices.find((choice) => choice.name === DEFAULT) ??
-      this.#choices[0] ?? { name: this.#chosen, title: '', description: '' },
+      this.#choices.find((choice) => choice.name === this.#default) ??
+      this.#choices[0] ?? { name: this.#chosen ?? DEFAULT, title: '', description: '' },
   );
   readonly main = $derived(this.#models.find((card) => card.role === 'main') ?? null);
 
@@ -77,6 +84,7 @@ export class Agents {
       this.lookAtModels(),
     ]);
     const hasTeam = (me?.workspaces.length ?? 0) > 0;
+    this.#default = assistants.find(({ metadata }) => metadata?.['default'] === true)?.graph_id ?? DEFAULT;
     this.#choices = assistants.map((assistant) => this.#choice(assistant)).filter(({ name }) => hasTeam || name !== TEAM);
     this.#isLoaded = true;
   }

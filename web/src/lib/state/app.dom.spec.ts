@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { asking, FakeLocks, FakeServer } from '../../../tests/fake-server';
+import { FakeLocks, FakeServer } from '../../../tests/fake-server';
 import { installed } from '$lib/extensions/installed';
 import { Api } from '$lib/protocol/api';
 import { AppState } from './app.svelte';
@@ -166,45 +166,6 @@ describe('a message', () => {
     stop();
     await app.threads.load();
     expect([app.conversation.problem, app.draft]).toEqual([null, 'Anybody?']);
-  });
-});
-
-describe('an open question', () => {
-  it('that words answer is answered by the composer', async () => {
-    app = await visit(`/c/${A}`);
-    await app.send('Ask me');
-    server.begin(A);
-    server.ask(A, [asking('q', 'Which city?')]);
-    await vi.waitFor(() => expect(app.requests.inWords?.id).toBe('q'));
-    app.draft = 'Ghent';
-    expect(await app.send('Ghent')).toBe(true);
-    expect(server.sent('run.start')).toHaveLength(1);
-    expect(server.sent('input.respond')[0]!.body['params']).toMatchObject({
-      responses: [{ interrupt_id: 'q', response: { response: 'Ghent' } }],
-    });
-    expect(app.draft).toBe('');
-  });
-
-  it('keeps the words when the server refuses the answer', async () => {
-    app = await visit(`/c/${A}`);
-    await app.send('Ask me');
-    server.begin(A);
-    server.ask(A, [asking('q', 'Which city?')]);
-    await vi.waitFor(() => expect(app.requests.inWords).not.toBeNull());
-    server.refuse(({ body }) => body['method'] === 'input.respond', 503);
-    app.draft = 'Ghent';
-    expect(await app.send('Ghent')).toBe(false);
-    expect([app.draft, app.requests.open.length]).toEqual(['Ghent', 1]);
-    expect(app.requests.refusedOf(app.requests.open[0]!)).toContain('503');
-  });
-
-  it('beside another one is not', async () => {
-    app = await visit(`/c/${A}`);
-    await app.send('Ask me');
-    server.begin(A);
-    server.ask(A, [asking('q', 'Which city?'), asking('r', 'Which year?')]);
-    await vi.waitFor(() => expect(app.requests.open).toHaveLength(2));
-    expect(app.requests.inWords).toBeNull();
   });
 });
 

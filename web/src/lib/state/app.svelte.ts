@@ -3,15 +3,15 @@ import { getContext, setContext } from 'svelte';
 import { SvelteSet } from 'svelte/reactivity';
 import type { Api } from '$lib/protocol/api';
 import { newId } from '$lib/protocol/ids';
-import type { Fields } from '$lib/protocol/wire';
 import { Agents } from './agents.svelte';
-import { Branches } from './branches.svelte';
+import { Branches, type ExtraInput } from './branches.svelte';
 import type { ClientTool } from './client-tools';
 import { Conversation } from './conversation.svelte';
 import { RequestQueue } from './request-queue.svelte';
 import { Drafts, NEW } from './drafts.svelte';
 import { Layout } from './layout.svelte';
 import { Route } from './route.svelte';
+import { gatherInput, type RunInput } from './run-input';
 import { Session } from './session.svelte';
 import { Tabs } from './tabs';
 import { Threads } from './threads.svelte';
@@ -38,8 +38,8 @@ export class AppState {
   readonly drafts = new Drafts();
   /** New conversations that have an address by now. */
   readonly #settled = new SvelteSet<string>();
-  /** Extra input for the next message, by the feature that adds it. */
-  readonly inputs = new Map<string, () => Fields>();
+  /** Extra input of runs, by the feature that adds it. */
+  readonly inputs = new Map<string, RunInput>();
 
   constructor(
     readonly api: Api,
@@ -52,8 +52,18 @@ export class AppState {
     this.#conversation = this.#make(newId());
   }
 
+  readonly #extra: ExtraInput = async (conversation, agent, words, retry) => {
+    try {
+      const { id: threadId, isNew } = conversation;
+      return await gatherInput(this.inputs.values(), { agent, threadId, words, isNew });
+    } catch (error) {
+      conversation.fail(error, retry);
+      return null;
+    }
+  };
+
   readonly thread = $derived.by(() => this.threads.get(this.#conversation.id));
-  readonly branches = $derived.by(() => new Branches(this.#conversation, this.threads, () => this.#extra()));
+  readonly branches = $derived.by(() => new Branches(this.#conversation, this.threads, this.#extra));
   /** The agent that answers here: the thread's own, or the one chosen for new threads. */
   readonly agent = $derived.by(
     () => this.thread?.agent ?? this.#conversation.view.graph ?? this.agents.chosen.name,
@@ -63,6 +73,9 @@ export class AppState {
   readonly isBusy = $derived.by(
     () => this.#conversation.isBusy || (this.requests.automatic.length > 0 && this.requests.stuck?.isRetrying !== false),
   );
+
+  /** The panel stands beside conversations, never beside a page of its own. */
+  readonly isPanelOpen = $derived.by(() => this.layout.aside && this.route.page === null && !this.route.isUnknown);
 
   get conversation(): Conversation {
     return this.#conversation;
@@ -156,16 +169,15 @@ export class AppState {
   }
 
   /**
-   * Send a message, or answer the one question that words answer. Refused words are a draft again.
+   * Send a message; open requests are set aside by it. Refused words are a draft again.
    * An id from the address is sent to only when the server has shown its thread to this person: a
    * message to any other begins a new conversation.
    */
   async send(words: string): Promise<boolean> {
     if (!(await this.#isReady())) return false;
-    const question = this.requests.inWords;
     const conversation = this.#conversation;
     if (this.draft.trim() === words) this.draft = '';
-    const isSent = question ? await this.requests.answerInWords(question, words) : await this.#message(words);
+    const isSent = await this.#message(words);
     if (!isSent) this.#giveBack(conversation, words);
     return isSent;
   }
@@ -198,11 +210,12 @@ export class AppState {
   async #message(words: string): Promise<boolean> {
     const conversation = this.#conversation;
     const agent = this.agent;
-    const extra = this.#extra();
     const retry = () => void this.send(this.draft.trim() || words);
     // A budget may have been set for it before its first words.
     const isUnnamed = this.thread !== undefined && !this.thread.metadata['title'];
     const isFirst = conversation.isNew || isUnnamed;
+    const extra = await this.#extra(conversation, agent, words, retry);
+    if (extra === null) return false;
     if (isFirst) {
       // The run makes the thread too; its title may come a moment later.
       await this.threads.create(conversation.id, words, agent).then(
@@ -224,10 +237,6 @@ export class AppState {
     }
     this.#settled.add(conversation.id);
     if (conversation === this.#conversation) this.route.go(`/c/${conversation.id}`, { replaces: true });
-  }
-
-  #extra(): Fields {
-    return Object.assign({}, ...[...this.inputs.values()].map((make) => make())) as Fields;
   }
 
   async remove(id: string): Promise<void> {

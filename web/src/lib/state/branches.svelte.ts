@@ -7,19 +7,26 @@
 import type { Conversation } from './conversation.svelte';
 import type { Threads } from './threads.svelte';
 import type { Fields } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 interface Version {
   id: string;
   leaf: string | null;
 }
 
+/** What goes along with a message; null where it could not be made, which the conversation tells. */
+export type ExtraInput = (
+  conversation: Conversation,
+  agent: string,
+  words: string,
+  retry: () => void,
+) => Promise<Fields | null>;
+
 export class Branches {
   constructor(
     private readonly conversation: Conversation,
     private readonly threads: Threads,
-    /** What goes along with a message. */
-    private readonly extra: () => Fields = () => ({}),
+    private readonly extra: ExtraInput,
   ) {}
 
   /** The versions of a message, the shown one among them; one alone means there is no other. */
@@ -36,7 +43,8 @@ export class Branches {
     const isEdited = conversation.messages.find((message) => message.id === messageId)?.text !== words;
     conversation.edit = null;
     const retry = () => void this.say(agent, messageId, conversation.edit?.words ?? words);
-    const isSent = await conversation.branch(agent, messageId, words, this.extra(), retry);
+    const extra = await this.extra(conversation, agent, words, retry);
+    const isSent = extra !== null && (await conversation.branch(agent, messageId, words, extra, retry));
     if (!isSent) {
       if (isEdited) conversation.edit = { messageId, words };
       return false;

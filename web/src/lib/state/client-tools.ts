@@ -1,7 +1,7 @@
 /** Tools of the agent that run in this browser: what they are given, and how they answer. */
 import type { Component } from 'svelte';
 import type { Fields, Json } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { Question } from '$lib/stream/view';
 import type { Conversation } from './conversation.svelte';
 

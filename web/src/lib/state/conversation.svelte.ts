@@ -162,7 +162,7 @@ export class Conversation {
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refusal && error.isMissing) this.#isMissing = true;
-      else this.#fail(error, () => void this.open());
+      else this.fail(error, () => void this.open());
     } finally {
       if (!signal.aborted) this.#isLoading = false;
     }
@@ -223,7 +223,7 @@ export class Conversation {
       const shown = withMessages(this.#view, (all) => [...messagesBefore(all, messageId), message]);
       return await this.#startFrom(shown, message, { agent, input, checkpoint: point }, again);
     } catch (error) {
-      this.#fail(error, error instanceof Refusal && error.isMissing ? null : again);
+      this.fail(error, error instanceof Refusal && error.isMissing ? null : again);
       return false;
     }
   }
@@ -246,7 +246,7 @@ export class Conversation {
       if (message) this.#remove(message.id);
       return message?.text ?? null;
     } catch (error) {
-      this.#fail(error, () => void this.cancel(run));
+      this.fail(error, () => void this.cancel(run));
       return null;
     } finally {
       this.#isStopping = false;
@@ -293,7 +293,7 @@ export class Conversation {
       this.#past = state && { ...viewOf(state), status: 'idle', runId, graph };
       this.#show();
     } catch (error) {
-      if (look === this.#looks) this.#fail(error, () => void this.lookAt(checkpoint));
+      if (look === this.#looks) this.fail(error, () => void this.lookAt(checkpoint));
     }
   }
 
@@ -324,7 +324,7 @@ export class Conversation {
       return true;
     } catch (error) {
       undo();
-      this.#fail(error, retry);
+      this.fail(error, retry);
       return false;
     } finally {
       this.#sending -= 1;
@@ -347,7 +347,7 @@ export class Conversation {
           this.#isLive = isLive;
           if (isLive && this.#problem?.isOffline) this.#problem = null;
         },
-        onrefused: (error) => this.#fail(error, () => void this.open()),
+        onrefused: (error) => this.fail(error, () => void this.open()),
         onunreadable: (count) => this.#tellUnshown(count),
       },
       this.#replay.last,
@@ -390,7 +390,8 @@ export class Conversation {
     this.#problem = { message: text.errors.unshown(count), isOffline: false, retry: () => void this.resume() };
   }
 
-  #fail(error: unknown, retry: (() => void) | null): void {
+  /** Tell what went wrong. */
+  fail(error: unknown, retry: (() => void) | null): void {
     this.#problem = problemOf(error, retry && (() => (this.dismiss(), retry())));
   }
 }

@@ -1,11 +1,15 @@
-/** What the person has written and not sent, for each conversation; kept in this tab over a reload. */
+/** What the person has written and not sent, for each conversation and question; kept in this tab over a reload. */
 import { readStoredJson, writeStored } from '$lib/browser-storage';
-import { isFields } from '$lib/stream/state-messages';
+import { questionKey } from '$lib/stream/questions';
+import { isFields } from '$lib/protocol/fields';
+import type { Question } from '$lib/stream/view';
 
 const STORED = 'bathysphere.drafts';
 const MOST = 50;
 /** The draft of a conversation that has no address yet. */
 export const NEW = 'new';
+/** The draft of an answer. */
+export const answerKey = (question: Question): string => `answer ${questionKey(question)}`;
 
 export class Drafts {
   #all = $state.raw<Readonly<Record<string, string>>>(read());

@@ -13,7 +13,7 @@ export async function checkpointBefore(api: Api, threadId: string, messageId: st
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const states = await api.history(threadId, { limit: PAGE, ...(before ? { before } : {}) });
     for (const state of states) {
-      const holds = state.values.messages?.some((message) => message.id === messageId) ?? false;
+      const holds = state.values?.messages?.some((message) => message.id === messageId) ?? false;
       if (!holds && found !== null) return found;
       if (holds) found = state.parent_checkpoint?.checkpoint_id ?? null;
       before = state.checkpoint?.checkpoint_id ?? undefined;

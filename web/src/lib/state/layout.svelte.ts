@@ -4,13 +4,16 @@ import { readStoredJson, writeStored } from '$lib/browser-storage';
 export type Theme = 'light' | 'dark' | 'system';
 
 const STORED = 'bathysphere.layout';
+/** The panel with the person's own documents. */
+const DOCUMENTS = 'documents';
 const PHONE = '(max-width: 759px)';
 const NARROW = '(max-width: 1179px)';
 
 interface Stored {
   theme: Theme;
   sidebar: boolean;
-  aside: boolean;
+  /** Whether the person opened or closed the panel; null until they did either. */
+  panels: boolean | null;
   panel: string;
 }
 
@@ -20,7 +23,12 @@ export class Layout {
   #isPhone = $state(false);
   #isNarrow = $state(false);
   #sidebar = $state(true);
-  #aside = $state(true);
+  #aside = $state(false);
+  /** What the person did with the panel last. */
+  #choice: boolean | null = null;
+  /** The person chose what the panel shows in this conversation: nothing new takes its place. */
+  #isPinned = false;
+  #news = $state(false);
   /** On a phone one column is seen at a time. */
   #column = $state<'threads' | 'chat' | 'panels'>('chat');
   #panel = $state('plan');
@@ -34,7 +42,7 @@ export class Layout {
     this.#watch(NARROW, (matches) => (this.#isNarrow = matches));
     this.#watch('(prefers-color-scheme: dark)', (matches) => (this.#systemIsDark = matches));
     this.#sidebar = stored.sidebar ?? true;
-    this.#aside = !this.#isNarrow && (stored.aside ?? true);
+    this.#choice = stored.panels ?? null;
   }
 
   readonly isDark = $derived(this.#theme === 'dark' || (this.#theme === 'system' && this.#systemIsDark));
@@ -63,6 +71,11 @@ export class Layout {
     return this.#panel;
   }
 
+  /** Something appeared in the panel while it was closed. */
+  get news(): boolean {
+    return this.#news;
+  }
+
   get help(): boolean {
     return this.#help;
   }
@@ -82,21 +95,45 @@ export class Layout {
     this.#save();
   }
 
+  /** The person opens or closes the panel, which is remembered. */
   toggleAside(open = !this.aside): void {
-    if (this.#isPhone) this.#column = open ? 'panels' : 'chat';
-    else this.#aside = open;
+    this.#setAside(open);
+    if (!this.#isPhone) this.#choice = open;
     this.#save();
   }
 
-  /** Show a panel by its id. */
+  /** Show a panel by its id, because the person asked for what is in it. */
   show(panel: string): void {
     this.#panel = panel;
-    this.toggleAside(true);
+    this.#isPinned = true;
+    this.#setAside(true);
+    this.#save();
+  }
+
+  /** Something appeared in a panel: open it there, unless the person decided otherwise. */
+  appear(panel: string): void {
+    if (!this.#isPinned) this.#panel = panel;
+    const isRoomy = !this.#isPhone && !this.#isNarrow;
+    if (isRoomy && this.#choice !== false) this.#setAside(true);
+    else this.#news = !this.aside;
+  }
+
+  /** Another conversation is shown. In a new one only the person's own documents are worth a panel. */
+  settle({ isNew }: { isNew: boolean }): void {
+    this.#isPinned = false;
+    this.#news = false;
+    this.#aside = this.#choice === true && !this.#isNarrow && (!isNew || this.#panel === DOCUMENTS);
   }
 
   /** Go to the conversation, where another column hides it. */
   showChat(): void {
     this.#column = 'chat';
+  }
+
+  #setAside(open: boolean): void {
+    if (this.#isPhone) this.#column = open ? 'panels' : 'chat';
+    else this.#aside = open;
+    if (open) this.#news = false;
   }
 
   #watch(query: string, set: (matches: boolean) => void): void {
@@ -109,7 +146,7 @@ export class Layout {
     const stored: Stored = {
       theme: this.#theme,
       sidebar: this.#sidebar,
-      aside: this.#aside,
+      panels: this.#choice,
       panel: this.#panel,
     };
     writeStored(STORED, JSON.stringify(stored));

@@ -2,11 +2,11 @@
 import { runWhenFree } from '$lib/locks';
 import type { Json } from '$lib/protocol/wire';
 import { questionKey } from '$lib/stream/questions';
-import { answerOf, clarifyOf } from '$lib/stream/clarification';
 import type { Question } from '$lib/stream/view';
 import { text } from '$lib/text';
 import { toolRequest, type ClientTool, type ToolContext, type ToolHost } from './client-tools';
 import type { Conversation } from './conversation.svelte';
+import { answerKey, type Drafts } from './drafts.svelte';
 import type { Tabs } from './tabs';
 
 /** While the server refuses, an answer is sent at most once a second. */
@@ -33,7 +33,7 @@ export class RequestQueue {
   readonly #results = new Map<string, Json>();
 
   constructor(
-    private readonly app: ToolHost & { readonly tabs: Tabs },
+    private readonly app: ToolHost & { readonly tabs: Tabs; readonly drafts: Drafts },
     private readonly clientTools: ReadonlyMap<string, ClientTool>,
   ) {}
 
@@ -47,11 +47,6 @@ export class RequestQueue {
   );
   /** Why the automatic answers wait; null while all is well. */
   readonly stuck = $derived.by(() => (this.automatic.length ? this.#stuck : null));
-  /** The one open question that words alone answer: the composer's message is its answer. */
-  readonly inWords = $derived.by(() => {
-    const [only, ...others] = this.open;
-    return only && !others.length && only.type === 'clarification_request' && clarifyOf(only.payload).hasWords ? only : null;
-  });
 
   refusedOf(question: Question): string | null {
     return this.#refused[question.id] ?? null;
@@ -64,24 +59,22 @@ export class RequestQueue {
   /** Whether the server has the answer. Its card stays until then: what was typed there is not lost by a refusal. */
   async answer(question: Question, response: Json): Promise<boolean> {
     if (this.isSending(question)) return false;
-    const { conversation, tabs } = this.app;
+    const { conversation, tabs, drafts } = this.app;
     const { [question.id]: _, ...others } = this.#refused;
     this.#refused = others;
     this.#sending = new Set([...this.#sending, question.id]);
     try {
       const refusal = await conversation.respond([{ question, response }]);
-      if (refusal) this.#refused = { ...this.#refused, [question.id]: refusal.message };
-      else tabs.tell({ kind: 'answered', threadId: conversation.id, keys: [questionKey(question)] });
-      return refusal === null;
+      if (refusal) {
+        this.#refused = { ...this.#refused, [question.id]: refusal.message };
+        return false;
+      }
+      drafts.keep(answerKey(question), '');
+      tabs.tell({ kind: 'answered', threadId: conversation.id, keys: [questionKey(question)] });
+      return true;
     } finally {
       this.#sending = new Set([...this.#sending].filter((id) => id !== question.id));
     }
-  }
-
-  /** Answer a question in the person's own words. */
-  answerInWords(question: Question, words: string): Promise<boolean> {
-    const answer = answerOf(clarifyOf(question.payload), [], words);
-    return answer === null ? Promise.resolve(false) : this.answer(question, answer);
   }
 
   /** Answer the call of a tool: results go under the call's id. */

@@ -1,6 +1,6 @@
 /** A clarification as it is asked, and its answer as the server wants it. */
 import type { Json } from '$lib/protocol/wire';
-import { isFields } from './state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 export interface Clarify {
   question: string;

@@ -1,5 +1,5 @@
 /** Who asks, and why: a request without that cannot be answered with a good conscience. */
-import { isFields } from './state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { Agent, Message, Question, View } from './view';
 import { ROOT } from './view';
 

@@ -83,6 +83,12 @@ describe('messages', () => {
     expect(two.agents[ROOT]!.messages).toBe(one.agents[ROOT]!.messages);
   });
 
+  it.each([7, 'words', null, [1]])('of a function that returned %j are none, and its value is shown', (returned) => {
+    const view = all([event('values', returned)]);
+    expect(texts(view)).toEqual([]);
+    expect(view.agents[ROOT]!.values).toEqual({ value: returned });
+  });
+
   it('of a branch that was left are gone', () => {
     const view = all([values([human('h1'), ai('a', 'one')]), values([human('h2')])]);
     expect(texts(view)).toEqual(['h2']);
@@ -231,6 +237,24 @@ describe('what the state says of a call or a message', () => {
     expect(Object.values(answered.calls)).toMatchObject([{ status: 'done', answer: 'This' }]);
   });
 
+  it('has what the person decided about its changes, and nothing that is not a decision', () => {
+    const made = { type: 'approve', tool_call_id: 'x', name: 'edit_file', path: '/a.md', added: 2, removed: 1 };
+    const wires = [made, { ...made, type: 'reject', added: null }, { ...made, type: 'other' }, { type: 'approve' }, 'approve'];
+    const view = all([values([human('h'), called, tool({ additional_kwargs: { decisions: wires } })])]);
+    const decision = { type: 'approve', callId: 'x', tool: 'edit_file', path: '/a.md', lines: { added: 2, removed: 1 } };
+    expect(Object.values(view.calls)[0]!.decisions).toEqual([decision, { ...decision, type: 'reject', lines: null }]);
+    expect(all([values([human('h'), called, tool({ additional_kwargs: { decisions: 'all' } })])]).calls['a c']?.decisions).toEqual([]);
+  });
+
+  it('has what became of a proposed document', () => {
+    const proposal = (mark: unknown) =>
+      Object.values(all([values([human('h'), called, tool({ additional_kwargs: { proposal: mark } })])]).calls)[0]!.proposal;
+    expect(proposal({ status: 'partly', file_id: 'doc-1', version: 'v' })).toEqual({ status: 'partly', fileId: 'doc-1', version: 'v' });
+    expect(proposal({ status: 'refused', file_id: null })).toEqual({ status: 'refused', fileId: null, version: null });
+    expect(proposal({ status: 'eaten' })).toBeNull();
+    expect(proposal('applied')).toBeNull();
+  });
+
   it('that was stopped is marked so, after a reload too', () => {
     const stopped = { ...ai('a', 'Half an ans'), additional_kwargs: { stopped: true } };
     const view = all([values([human('h'), stopped])]);
@@ -244,5 +268,13 @@ describe('the end of a run that waited behind another', () => {
     const view = all([started('r1'), begin('a'), words('a', 'Hal'), ended('interrupted', 'r2')]);
     expect([view.status, view.runId, view.agents[ROOT]!.messages[0]!.isOpen]).toEqual(['running', 'r1', true]);
     expect(all([ended('interrupted', 'r1')], view).status).toBe('idle');
+  });
+});
+
+describe('an answer that flow control marked', () => {
+  it('has the links that no model put together, and others have none', () => {
+    const mark = { flow: { known_links: ['https://a.example/'] } };
+    const view = all([values([human('h1'), { ...ai('m1', 'hi'), response_metadata: mark }, ai('m2', 'ho')])]);
+    expect(view.agents[ROOT]!.messages.map(({ knownLinks }) => knownLinks)).toEqual([null, ['https://a.example/'], null]);
   });
 });

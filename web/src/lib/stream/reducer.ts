@@ -1,4 +1,5 @@
 /** From events to what is shown: `reduce(view, event)` gives the next view and changes nothing. */
+import { isFields } from '$lib/protocol/fields';
 import type {
   CheckpointData,
   InputData,
@@ -14,7 +15,7 @@ import type {
 import { callOf, withAgent, withCall, withStep } from './view-updates';
 import { reduceLifecycle } from './lifecycle';
 import { reduceMessage } from './messages';
-import { isFields, settleMessages, textOf } from './state-messages';
+import { settleMessages, textOf } from './state-messages';
 import { emptyView, ROOT, type Question, type StepKind, type View } from './view';
 
 const MOST_CUSTOM = 200;
@@ -75,7 +76,8 @@ export function questionOf(question: QuestionWire, namespace: readonly string[])
 }
 
 function reduceValues(view: View, namespace: readonly string[], values: ValuesWire): View {
-  const { messages, ...rest } = values;
+  // The state of a function is whatever it returned.
+  const { messages, ...rest }: ValuesWire = isFields(values) ? values : { value: values };
   const settled = Array.isArray(messages) ? settleMessages(view, namespace, messages) : view;
   const next = withAgent(settled, namespace, (agent) => ({ ...agent, values: { ...agent.values, ...rest } }));
   return namespace.length ? next : { ...next, isWhole: true, before: backPoints(next) };

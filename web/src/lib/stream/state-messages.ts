@@ -1,5 +1,7 @@
 /** Messages as the thread's state has them: the truth that replaces what was pieced together. */
 import type { Fields, Json, MessageWire, ToolCallWire } from '$lib/protocol/wire';
+import { isFields } from '$lib/protocol/fields';
+import { isSaid, saidIn } from './said';
 import { addCall, agentKey, newCall, withAgent, withCall } from './view-updates';
 import { newMessage, type Agent, type CallStatus, type Message, type Role, type View } from './view';
 
@@ -34,8 +36,16 @@ function settled(old: Message | undefined, id: string, wire: MessageWire): Messa
     usage: wire.usage_metadata ?? old?.usage ?? null,
     model: typeof model === 'string' ? model : (old?.model ?? null),
     name: wire.name ?? null,
+    knownLinks: knownLinksOf(wire),
   });
   return old && isSame(old, next) ? old : next;
+}
+
+/** The mark of flow control on an answer, see docs/flow.md. */
+function knownLinksOf(wire: MessageWire): string[] | null {
+  const mark = wire.response_metadata?.['flow'];
+  const links = mark && typeof mark === 'object' && 'known_links' in mark ? mark.known_links : null;
+  return Array.isArray(links) ? links.filter((link): link is string => typeof link === 'string') : null;
 }
 
 function settleCalls(view: View, namespace: readonly string[], messageId: string, calls: ToolCallWire[]): View {
@@ -52,11 +62,10 @@ function settleResult(view: View, namespace: readonly string[], wire: MessageWir
   const key = view.latest[`${agentKey(namespace)} ${wire.tool_call_id ?? ''}`];
   const call = key === undefined ? undefined : view.calls[key];
   if (!call) return view;
-  const said = wire.additional_kwargs?.['answer'];
-  const answer = typeof said === 'string' ? said : null;
+  const said = saidIn(wire);
   const status = statusOf(call.status, wire);
-  if (status === call.status && answer === call.answer) return view;
-  return withCall(view, { ...call, status, answer, result: call.result ?? textOf(wire.content) });
+  if (status === call.status && isSaid(call, said)) return view;
+  return withCall(view, { ...call, ...said, status, result: call.result ?? textOf(wire.content) });
 }
 
 /** A call that ended keeps how; one that a new message ended did not fail. */
@@ -95,6 +104,7 @@ function isSame(a: Message, b: Message): boolean {
     a.isCut === b.isCut &&
     a.model === b.model &&
     a.name === b.name &&
+    a.knownLinks?.join() === b.knownLinks?.join() &&
     a.usage?.total_tokens === b.usage?.total_tokens &&
     a.calls.join() === b.calls.join()
   );
@@ -132,8 +142,4 @@ function reasoningOf(wire: MessageWire): string {
     .map((block) => block['reasoning'] ?? block['thinking'] ?? '')
     .filter((words): words is string => typeof words === 'string')
     .join('');
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

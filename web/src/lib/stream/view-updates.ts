@@ -61,6 +61,8 @@ export function newCall(messageId: string, id: string, over: Partial<Call> = {})
     status: 'writing',
     result: null,
     answer: null,
+    decisions: [],
+    proposal: null,
     startedAt: null,
     endedAt: null,
     ...over,

@@ -21,10 +21,29 @@ export interface Message {
   readonly usage: UsageWire | null;
   readonly model: string | null;
   readonly name: string | null;
+  /** The links that no model put together; null where the server does not say. */
+  readonly knownLinks: readonly string[] | null;
 }
 
 /** `aside`: it was waiting for the person, who wrote something else. */
 export type CallStatus = 'writing' | 'waiting' | 'running' | 'done' | 'failed' | 'stopped' | 'aside';
+
+/** What a person made of a change to a file. */
+export interface Decision {
+  readonly type: 'approve' | 'edit' | 'reject';
+  readonly callId: string;
+  readonly tool: string;
+  readonly path: string;
+  /** How many lines came and went; null where it is not known. */
+  readonly lines: { readonly added: number; readonly removed: number } | null;
+}
+
+/** What became of a proposal for a document of the person, on their device. */
+export interface Proposal {
+  readonly status: 'applied' | 'partly' | 'refused' | 'conflict';
+  readonly fileId: string | null;
+  readonly version: string | null;
+}
 
 /** A call of a tool, from its first letter to its result. */
 export interface Call {
@@ -38,6 +57,10 @@ export interface Call {
   readonly result: string | null;
   /** What the person said, where the call asked them. */
   readonly answer: string | null;
+  /** What the person decided about changes of files: the call's own, or those of the subagent it sent out. */
+  readonly decisions: readonly Decision[];
+  /** What the person made of the document that the call proposed. */
+  readonly proposal: Proposal | null;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
 }
@@ -140,6 +163,7 @@ export function newMessage(id: string, role: Role, over: Partial<Message> = {}):
     usage: null,
     model: null,
     name: null,
+    knownLinks: null,
     ...over,
   };
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from bathysphere.agents.research.attachments import Attachments
 from bathysphere.agents.research.dependencies import (
     Dependencies,
     spend,
@@ -23,6 +24,7 @@ from bathysphere.agents.research.parallel import all_of
 from bathysphere.agents.research.passages import excerpt
 from bathysphere.agents.research.plan_seal import check_permit
 from bathysphere.agents.research.plan_state import read_plan, with_outputs
+from bathysphere.agents.research.private_texts import private_texts
 from bathysphere.agents.research.prompts import fenced, system, together
 from bathysphere.agents.research.state import ResearchState
 from bathysphere.agents.research.tool_gateway import Refused, ToolGateway
@@ -50,18 +52,21 @@ class Executor:
 
     async def run(self, state: ResearchState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Run the next wave, or ask for further calls, or finish."""
-        permission = self._permission(state, runtime)
+        private = await private_texts(self._deps, state, runtime)
+        permission = self._permission(state, runtime, private)
         results = dict(state.get("step_results") or {})
         ready = next_wave(permission.plan, results)
         if ready:
             return await self._wave(state, runtime, permission, ready, results)
         if int(state.get("rounds") or 0) < self._deps.options.rounds and state.get("sources"):
-            return await self._more(state, runtime, permission)
+            return await self._more(state, runtime, permission, private)
         return {"status": "synthesizing"}
 
     # ── permission ──
 
-    def _permission(self, state: ResearchState, runtime: Runtime[Any]) -> Permission:
+    def _permission(
+        self, state: ResearchState, runtime: Runtime[Any], private: Sequence[str]
+    ) -> Permission:
         """The permission of the approved plan, if it is sealed and still within the policy.
 
         Raises:
@@ -69,7 +74,7 @@ class Executor:
         """
         check_permit(self._deps.sealer, state, thread_of(runtime))
         plan = read_plan(state.get("approved_plan") or {"steps": []})
-        verdict = self._audit(state, plan)
+        verdict = self._audit(state, plan, private)
         if verdict.violations:
             why = "; ".join(one.message for one in verdict.violations)
             raise NotApproved(BREAKS.format(why=why))
@@ -77,9 +82,7 @@ class Executor:
         used = Used.model_validate(state.get("used") or {})
         return permit(plan, approvals, self._deps.policy, used)
 
-    def _audit(self, state: ResearchState, plan: Plan) -> Verdict:
-        attached = (state.get("knowledge_context") or "").strip()
-        private = [attached] if attached else []
+    def _audit(self, state: ResearchState, plan: Plan, private: Sequence[str]) -> Verdict:
         return audit(plan, self._deps.policy, question=state["user_query"], private=private)
 
     # ── waves ──
@@ -98,7 +101,7 @@ class Executor:
             permission,
             runtime,
             grant=state.get("grant") or "",
-            attached=state.get("knowledge_context") or "",
+            attachments=Attachments.of(state),
             taken={source["url"]: source for source in sources},
         )
         wave = _Wave(layer, runtime)
@@ -107,6 +110,9 @@ class Executor:
             results[step.id] = outcomes[step.id]
             sources += outcomes[step.id]["sources"]
         unique = list({source["id"]: source for source in sources}.values())
+        # The model sees the first sources best: new ones come before those of an earlier report.
+        earlier = (state.get("follow_up") or {}).get("sources") or ()
+        unique.sort(key=lambda source: source["id"] in earlier)
         done = f"{len(ready)} of {len(permission.plan.steps)} steps"
         found = len(unique) - len(state.get("sources") or [])
         failed = sum(bool(outcomes[step.id].get("error")) for step in ready)
@@ -123,7 +129,11 @@ class Executor:
     # ── further calls ──
 
     async def _more(
-        self, state: ResearchState, runtime: Runtime[Any], permission: Permission
+        self,
+        state: ResearchState,
+        runtime: Runtime[Any],
+        permission: Permission,
+        private: Sequence[str],
     ) -> dict[str, Any]:
         answer = await self._deps.main.ask(
             MoreForm, system=system(NODE), user=await self._found(state, runtime)
@@ -133,7 +143,9 @@ class Executor:
             "rounds": int(state.get("rounds") or 0) + 1,
             **spend(self._deps, state, answer.tokens),
         }
-        extended, new, denied = self._extended(state, permission.plan, answer.value.requests)
+        extended, new, denied = self._extended(
+            state, permission.plan, answer.value.requests, private
+        )
         update["denied"] = [*(state.get("denied") or []), *denied]
         summary = f"The model requested {len(answer.value.requests)} more calls"
         update["reasoning"] = [entry(self._deps.clock, NODE, summary, raw=answer.raw)]
@@ -149,7 +161,11 @@ class Executor:
         }
 
     def _extended(
-        self, state: ResearchState, plan: Plan, requests: Sequence[RequestForm]
+        self,
+        state: ResearchState,
+        plan: Plan,
+        requests: Sequence[RequestForm],
+        private: Sequence[str],
     ) -> tuple[Plan, list[dict[str, Any]], list[dict[str, Any]]]:
         """The extended plan, its new steps, and the requests that the policy forbids."""
         new, denied = list[dict[str, Any]](), list[dict[str, Any]]()
@@ -160,7 +176,7 @@ class Executor:
                 continue
             done.add(wanted)
             request = {"id": f"more-{plan.revision + 1}-{number}", **one.model_dump()}
-            why = self._forbidden(state, plan, request)
+            why = self._forbidden(state, plan, request, private)
             if why is None:
                 new.append(request)
             else:
@@ -168,13 +184,18 @@ class Executor:
         return self._grown(plan, new), new, denied
 
     def _forbidden(
-        self, state: ResearchState, plan: Plan, request: Mapping[str, Any]
+        self,
+        state: ResearchState,
+        plan: Plan,
+        request: Mapping[str, Any],
+        private: Sequence[str],
     ) -> str | None:
         """Why the policy forbids a request, or None; the person is not asked about those."""
         if request["tool"] not in self._deps.tools():
             return f"the tool {request['tool']} is not allowed"
-        before = set(self._audit(state, plan).violations)
-        found = set(self._audit(state, self._grown(plan, [request])).violations) - before
+        before = set(self._audit(state, plan, private).violations)
+        grown = self._audit(state, self._grown(plan, [request]), private)
+        found = set(grown.violations) - before
         return "; ".join(sorted(one.message for one in found)) or None
 
     def _grown(self, plan: Plan, new: Sequence[Mapping[str, Any]]) -> Plan:

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from bathysphere.agents.research.dependencies import Dependencies, person_of, thread_of
+from bathysphere.agents.research.follow_up import done_steps, is_extension
 from bathysphere.agents.research.plan_seal import permit_of
 from bathysphere.agents.research.plan_state import read_plan, with_outputs
 from bathysphere.agents.research.state import ResearchState
@@ -32,6 +33,7 @@ from bathysphere.policy.plan import Plan
 NODE = "hitl_gate"
 TYPE = "plan_approval"
 QUESTION = "Start with this plan?"
+EXTENDS = "Extend the research with these steps?"
 GROWS = "Add these steps to the plan?"
 BREAKS = "Your plan violates the policy. Edit or reject it."
 EDITED = "edited by the person; the audit approved it"
@@ -146,7 +148,7 @@ class Gate:
     def _edited(
         self, state: ResearchState, edit: Plan, plan: Plan, runtime: Runtime[Any]
     ) -> dict[str, Any]:
-        edited = edit.model_copy(update={"revision": plan.revision + 1})
+        edited = _with_done(edit, state).model_copy(update={"revision": plan.revision + 1})
         update: dict[str, Any] = {
             "status": "auditing",
             "human_approved": False,
@@ -235,10 +237,18 @@ class Gate:
         return entry(self._deps.clock, NODE, f"{words} (plan {plan.sha256[:16]})")
 
 
+def _with_done(edit: Plan, state: ResearchState) -> Plan:
+    """The edited plan with the steps that an earlier run carried out, whose sources are kept."""
+    done = done_steps(state)
+    names = {step.id for step in done}
+    steps = [*done, *(step for step in edit.steps if step.id not in names)]
+    return edit.model_validate(edit.model_dump() | {"steps": steps})
+
+
 def question(state: Mapping[str, Any], plan: Plan, *, can_approve: bool) -> dict[str, Any]:
     """The interrupt value shown to the person."""
     difference = state.get("difference")
-    asks = GROWS if difference else QUESTION
+    asks = GROWS if difference else EXTENDS if is_extension(state) else QUESTION
     return {
         "type": TYPE,
         "question": asks if can_approve else BREAKS,
@@ -246,5 +256,7 @@ def question(state: Mapping[str, Any], plan: Plan, *, can_approve: bool) -> dict
         "plan_hash": plan.sha256,
         "audit_result": state.get("audit_result"),
         "difference": difference,
+        "done": [step.id for step in done_steps(state)],
+        "follow_up": state.get("follow_up"),
         "decisions": ["approve", "edit", "reject"] if can_approve else ["edit", "reject"],
     }

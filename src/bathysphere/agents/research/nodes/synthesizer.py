@@ -2,7 +2,8 @@
 
 The model drafts claims with quotes. Every quote is matched against the snapshots, to the byte. The
 model may replace the quotes of a claim once if none matches; a claim that is still unsupported is
-marked or dropped, as configured, and the report states this.
+marked or dropped, as configured, and the report states this. Then a second model judges whether the
+claims follow from their quotes (`judge.py`); its judgements change nothing of this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +15,15 @@ from bathysphere.agents.research.dependencies import (
     Dependencies,
     spend,
     thread_of,
+    thread_reports,
     thread_snapshots,
+    tokens_left,
 )
+from bathysphere.agents.research.drafting import citation_of, excerpts, section_of
+from bathysphere.agents.research.follow_up import earlier_material
 from bathysphere.agents.research.forms import ClaimForm, RepairForm, ReportForm
+from bathysphere.agents.research.history import History
+from bathysphere.agents.research.judge import Judge
 from bathysphere.agents.research.outcome import explain_nothing
 from bathysphere.agents.research.parallel import all_of
 from bathysphere.agents.research.passages import excerpt
@@ -30,11 +37,8 @@ from bathysphere.core.words import count
 from bathysphere.evidence.quotes import check_quote
 from bathysphere.evidence.render.markdown import to_markdown
 from bathysphere.evidence.report import (
-    Citation,
     Draft,
-    DraftClaim,
     DraftContradiction,
-    DraftSection,
     Report,
 )
 from bathysphere.evidence.settle import settle
@@ -73,9 +77,9 @@ class Synthesizer:
         report = settle(
             Draft(
                 title=state["user_query"][:4_000],
-                sections=(_section(claims),),
+                sections=(section_of(HEADING, claims),),
                 contradictions=tuple(
-                    DraftContradiction(topic=one.about, sides=tuple(map(_citation, one.sides)))
+                    DraftContradiction(topic=one.about, sides=tuple(map(citation_of, one.sides)))
                     for one in disputes
                     if len(one.sides) > 1
                 ),
@@ -87,7 +91,27 @@ class Synthesizer:
         )
         if not report.tally.claims:
             return self._nothing(state, tokens)
-        return self._completed(state, report, tokens, thread_of(runtime))
+        report, tokens = await self._judged(state, report, tokens)
+        update = self._completed(state, report, tokens, thread_of(runtime))
+        report_id = await thread_reports(self._deps, runtime).put({**state, **update})
+        return {**update, "history": self._history(state, report_id, thread_of(runtime))}
+
+    def _history(self, state: ResearchState, report_id: str, thread: str) -> dict[str, Any]:
+        sealer = self._deps.sealer
+        history = History.read(sealer, state.get("history"), thread)
+        return history.with_report(report_id).plain(sealer, thread)
+
+    async def _judged(
+        self, state: ResearchState, report: Report, tokens: int
+    ) -> tuple[Report, int]:
+        """Add judgements to the report; returns it and the tokens used until then."""
+        spend(self._deps, state, tokens)  # a draft over the limit fails before it is judged
+        if not self._deps.options.judge:
+            return report, tokens
+        left = tokens_left(self._deps, state, tokens)
+        judged = await Judge(self._deps.audit).judge(report, tokens=left)
+        # A call that took more than its estimate does not undo the report.
+        return judged.report, tokens + min(judged.tokens, left)
 
     def _nothing(self, state: ResearchState, tokens: int) -> dict[str, Any]:
         """Fail a run that found nothing, so that no empty report looks like an answer."""
@@ -95,6 +119,7 @@ class Synthesizer:
         return {
             "status": "failed",
             "error_message": text,
+            "messages": [{"role": "assistant", "content": text}],
             "reasoning": [entry(self._deps.clock, NODE, text)],
             **spend(self._deps, state, tokens),
         }
@@ -117,14 +142,10 @@ class Synthesizer:
         return update
 
     def _material(self, state: ResearchState, snapshots: Mapping[str, Snapshot]) -> str:
-        question, sizes = state["user_query"], self._deps.main.sizes
-        room, shown = sizes.shown, list[str]()
-        for number, snapshot in enumerate(list(snapshots.values())[: sizes.sources], 1):
-            text = excerpt(snapshot.text, question, min(sizes.excerpt, max(room, 0)))
-            room -= len(text)
-            if text:
-                shown.append(_source(f"S{number}", snapshot, text))
-        return together([fenced("question", question), *shown])
+        question = state["user_query"]
+        named = ((f"S{number}", one) for number, one in enumerate(snapshots.values(), 1))
+        shown = (_source(*one) for one in excerpts(named, question, self._deps.main.sizes))
+        return together([fenced("question", question), earlier_material(state), *shown])
 
     async def _repair(
         self,
@@ -180,18 +201,6 @@ def _is_broken(
     return not any(check.is_valid for check in checks)
 
 
-def _section(claims: Sequence[ClaimForm]) -> DraftSection:
-    drafts = tuple(
-        DraftClaim(text=claim.text, citations=tuple(map(_citation, claim.quotes)))
-        for claim in claims
-    )
-    return DraftSection(heading=HEADING, claims=drafts)
-
-
-def _citation(quote: Any) -> Citation:
-    return Citation(source=quote.source, quote=quote.quote)
-
-
 def _source(name: str, snapshot: Snapshot, text: str) -> str:
     about = snapshot.info
     return fenced(
@@ -206,5 +215,13 @@ def _summary(report: Report) -> str:
         f" {count(tally.quotes, 'quote')} from {count(tally.sources, 'source')};"
         f" {tally.unsupported} unsupported, {tally.dropped} dropped,"
         f" {count(tally.quotes_refused, 'quote')} refused,"
-        f" {count(tally.contradictions, 'contradiction')}"
+        f" {count(tally.contradictions, 'contradiction')}; {_in_figures(report)}"
     )
+
+
+def _in_figures(report: Report) -> str:
+    judgements = [c.judgement for s in report.sections for c in s.claims if c.judgement]
+    against = sum(not one.follows for one in judgements)
+    if not judgements:
+        return "not judged"
+    return f"{count(len(judgements), 'claim')} judged, {against} of them as not following"

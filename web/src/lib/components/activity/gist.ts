@@ -37,9 +37,13 @@ export function isQuiet(name: string): boolean {
   return name === 'choose_move';
 }
 
+export function isAsking(name: string): boolean {
+  return name === 'ask_user' || name === 'ask_choices';
+}
+
 /** What a call asks the person; null for one that does not, or that was not put to them. */
 export function questionOf({ name, args, status, answer }: Call): string | null {
   const question = args?.['question'];
   const isAsked = answer !== null || status === 'waiting' || status === 'aside' || status === 'stopped';
-  return /^ask_(user|choices)$/.test(name) && isAsked && typeof question === 'string' ? question : null;
+  return isAsking(name) && isAsked && typeof question === 'string' ? question : null;
 }

@@ -8,6 +8,7 @@ import { installed } from '$lib/extensions/installed';
 import { Api } from '$lib/protocol/api';
 import { AppState } from '$lib/state/app.svelte';
 import Announcer from './Announcer.svelte';
+import { useIntake } from '$lib/features/documents/intake.svelte';
 import FileDrop from '$lib/features/documents/ui/FileDrop.svelte';
 import QuickActions from './QuickActions.svelte';
 
@@ -38,6 +39,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  useIntake().dismiss();
   cleanup();
   app.conversation.close();
   vi.unstubAllGlobals();
@@ -145,7 +147,7 @@ describe('a file that is dropped or pasted on the chat', () => {
     expect(fire('dragover', 'dataTransfer', data('reef.md'))).toBe(false);
     await screen.findByText('Drop files to add them to your documents');
     expect(fire('drop', 'dataTransfer', data('reef.md'))).toBe(false);
-    expect((await screen.findByRole('status')).textContent).toContain('Added 1 file to your documents.');
+    await screen.findByText(/^Added 1 file to your documents\./);
     await fireEvent.click(screen.getByRole('button', { name: 'Dismiss' }));
     expect(fire('paste', 'clipboardData', data('wave.md'))).toBe(false);
     await screen.findByText(/Added 1 file to your documents/);

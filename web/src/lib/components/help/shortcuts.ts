@@ -26,13 +26,13 @@ export const list: Shortcut[] = [
 
 export function shortcuts(app: AppState): (event: KeyboardEvent) => void {
   const { layout } = app;
-  const withMod: Record<string, () => void> = {
+  const withMod: Record<string, () => unknown> = {
     k: () => {
       layout.toggleSidebar(true);
       focus('search-threads');
     },
     b: () => layout.toggleSidebar(),
-    '.': () => layout.toggleAside(),
+    '.': () => app.route.page === null && layout.toggleAside(),
   };
   const alone: Record<string, () => void> = {
     '/': () => focus('composer'),
@@ -45,7 +45,7 @@ export function shortcuts(app: AppState): (event: KeyboardEvent) => void {
       if (!isTyping(event) || (event.target as HTMLElement).id === 'composer') void app.stop();
       return;
     }
-    let run: (() => void) | undefined;
+    let run: (() => unknown) | undefined;
     if (mod && event.shiftKey && key === 'o') run = () => app.begin();
     else if (mod && !event.shiftKey && !event.altKey) run = withMod[key];
     else if (!mod && !event.altKey && !isTyping(event)) run = alone[event.key];

@@ -1,5 +1,6 @@
-import { fireEvent, render, screen } from '@testing-library/svelte';
+import { fireEvent, screen } from '@testing-library/svelte';
 import { describe, expect, it, vi } from 'vitest';
+import { appOn, renderInApp } from '../../../../tests/app-in-test';
 import type { Question } from '$lib/stream/view';
 import ClarifyCard from './ClarifyCard.svelte';
 
@@ -17,7 +18,7 @@ describe('the card of a clarification', () => {
     const onanswer = vi.fn();
     const options = ['red', 'white', 'blue'].map((id) => ({ id, label: id }));
     const payload = { question: 'Which lights?', options, allow_multiple: true };
-    render(ClarifyCard, { question: question(payload), onanswer });
+    renderInApp(appOn(), ClarifyCard, { question: question(payload), onanswer });
     await fireEvent.click(screen.getByLabelText(/red/));
     await fireEvent.click(screen.getByLabelText(/blue/));
     await fireEvent.click(screen.getByLabelText(/red/));

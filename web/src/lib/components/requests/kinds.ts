@@ -7,7 +7,7 @@ import { gistOf, titleOf } from '$lib/components/activity/gist';
 import type { RequestCardProps } from '$lib/extensions/types';
 import type { Fields } from '$lib/protocol/wire';
 import { toolRequest } from '$lib/state/client-tools';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { Question } from '$lib/stream/view';
 import { text } from '$lib/text';
 import ApprovalCard from './ApprovalCard.svelte';

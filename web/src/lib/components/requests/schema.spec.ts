@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Fields } from '$lib/protocol/wire';
 import { answerOf, clarifyOf } from '$lib/stream/clarification';
-import { decisionsOf, fieldsOf, readField, type FormField } from './schema';
+import { decisionsOf, mayAlways, mayTrust, fieldsOf, readField, type FormField } from './schema';
 
 const DIVE: Fields = {
   $defs: { Crew: { enum: ['one', 'two'], type: 'string' } },
@@ -71,4 +71,16 @@ describe('a clarification', () => {
     expect(answerOf(request, [], 'neither')).toEqual({ selected: [], freeform: 'neither' });
     expect(clarifyOf({ question: 'Which?', options }).hasWords).toBe(false);
   });
+});
+
+it('an approval that may hold for the conversation says so in its schema', () => {
+  const approve = { type: 'object', properties: { type: { const: 'approve' }, always: { type: 'boolean' } } };
+  const reject = { type: 'object', properties: { type: { const: 'reject' } } };
+  const schema = { oneOf: [{ $ref: '#/$defs/Approve' }, { $ref: '#/$defs/Reject' }], $defs: { Approve: approve, Reject: reject } };
+  expect(decisionsOf(schema)).toEqual(['approve', 'reject']);
+  expect(mayAlways(schema)).toBe(true);
+  expect(mayAlways({ oneOf: [reject] })).toBe(false);
+  expect(mayAlways(null)).toBe(false);
+  expect(mayTrust(schema)).toBe(false);
+  expect(mayTrust({ oneOf: [{ properties: { type: { const: 'approve' }, trust: { type: 'array' } } }] })).toBe(true);
 });

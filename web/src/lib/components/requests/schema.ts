@@ -1,6 +1,6 @@
 /** A form for an answer, read from the JSON schema that the server checks the answer against. */
 import type { Fields, Json } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 export type FieldKind = 'text' | 'long' | 'number' | 'whole' | 'yesno' | 'choice' | 'choices' | 'list' | 'json';
 
@@ -36,15 +36,32 @@ export function fieldsOf(schema: Fields | null): FormField[] | null {
 
 /** The kinds of decision a schema allows, such as approve, edit, reject. */
 export function decisionsOf(schema: Fields | null): string[] {
-  if (!schema) return [];
-  const branches = [schema['oneOf'], schema['anyOf']].find(Array.isArray) ?? [schema];
-  return (branches as Json[]).flatMap((branch) => {
-    const whole = resolve(isFields(branch) ? branch : {}, schema);
+  return branchesOf(schema).flatMap((whole) => {
     const type = isFields(whole['properties']) ? whole['properties']['type'] : null;
     if (!isFields(type)) return [];
     if (typeof type['const'] === 'string') return [type['const']];
     return Array.isArray(type['enum']) ? type['enum'].filter((value) => typeof value === 'string') : [];
   });
+}
+
+/** Whether an approval can hold for the rest of the conversation. */
+export function mayAlways(schema: Fields | null): boolean {
+  return hasField(schema, 'always');
+}
+
+/** Whether an approval can trust sources for the rest of the conversation. */
+export function mayTrust(schema: Fields | null): boolean {
+  return hasField(schema, 'trust');
+}
+
+function hasField(schema: Fields | null, name: string): boolean {
+  return branchesOf(schema).some((branch) => isFields(branch['properties']) && name in branch['properties']);
+}
+
+function branchesOf(schema: Fields | null): Fields[] {
+  if (!schema) return [];
+  const branches = [schema['oneOf'], schema['anyOf']].find(Array.isArray) ?? [schema];
+  return (branches as Json[]).map((branch) => resolve(isFields(branch) ? branch : {}, schema));
 }
 
 /** What was typed, as the schema wants it; throws with a sentence where it does not fit. */

@@ -10,6 +10,7 @@ export default {
       id: 'map',
       label: 'Map',
       icon: Network,
+      tab: 'map',
       order: 10,
       load: () => import('./MapPanel.svelte'),
       // What waits for the person's word.
@@ -17,6 +18,7 @@ export default {
         const map = usePendingDecisions().over(mapOf(conversation.view), conversation.id);
         return liveNodes(map).filter((node) => statusOf(map, node.id) === 'proposed').length;
       },
+      isFilled: ({ conversation }) => liveNodes(mapOf(conversation.view)).length > 0,
       isShown: ({ agent, conversation }) => agent === 'tutor' || 'argument_map' in conversation.values,
     },
   ],

@@ -1,5 +1,5 @@
 /** The argument map as the thread's state has it: docs/argument-map.md. Pure data and questions to it. */
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { View } from '$lib/stream/view';
 
 export const KINDS = ['claim', 'premise', 'evidence', 'objection', 'reply'] as const;

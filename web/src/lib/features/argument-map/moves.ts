@@ -1,5 +1,5 @@
 /** The tutor's moves, as the thread's state has them: docs/tutor.md. */
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 export interface Move {
   name: string;

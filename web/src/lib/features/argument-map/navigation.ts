@@ -22,7 +22,9 @@ export async function toMessage(node: MapNode, app: AppState): Promise<boolean> 
 export async function toFile({ source }: MapNode, app: AppState, { quoteOpeners }: Extensions): Promise<boolean> {
   const { file = '', version = '', start = 0, end = 0, quote = '' } = source;
   try {
-    for (const open of quoteOpeners) await open({ file, version, start, end, quote });
+    for (const open of quoteOpeners) {
+      if ((await open({ file, version, start, end, quote })) === 'deleted') return false;
+    }
   } catch {
     return false;
   }

@@ -4,7 +4,7 @@
  */
 import { readStoredJson, writeStored } from '$lib/browser-storage';
 import type { Fields } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { ArgumentMap, Decision, Status } from './map';
 
 const STORED = 'bathysphere.decisions';

@@ -9,6 +9,7 @@ export default {
       id: 'state',
       label: text.label,
       icon: Braces,
+      tab: 'work',
       order: 48,
       load: () => import('./StatePanel.svelte'),
       isShown: ({ agents, agent, conversation }) => !agents.isBuiltIn(agent) && Object.keys(customFields(conversation.values)).length > 0,

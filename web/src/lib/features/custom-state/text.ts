@@ -1,5 +1,4 @@
 export const text = {
-  label: 'State',
-  title: 'Agent state',
+  label: 'Agent state',
   hint: 'What this agent keeps for the conversation besides its messages, plan and files.',
 } as const;

@@ -1,11 +1,15 @@
 import BookOpen from '@lucide/svelte/icons/book-open-text';
 import Files from '@lucide/svelte/icons/files';
-import Send from '@lucide/svelte/icons/send';
 import type { Extension } from '$lib/extensions/types';
 import type { Fields } from '$lib/protocol/wire';
 import type { ToolContext } from '$lib/state/client-tools';
 import { labels } from './labels';
+import { RESEARCH } from './question/agent';
+import { PROPOSES } from './proposing-tools';
+import AttachButton from './ui/AttachButton.svelte';
 import FileDrop from './ui/FileDrop.svelte';
+import QuestionHeader from './ui/QuestionHeader.svelte';
+import SeenDocuments from './ui/SeenDocuments.svelte';
 
 const panel = () => import('./ui/FilesPanel.svelte');
 const page = () => import('./ui/DocumentsPage.svelte');
@@ -14,24 +18,62 @@ const reads = ['list_user_files', 'read_user_file', 'search_user_files', 'grep_u
 
 export default {
   panels: [
-    { id: 'documents', label: labels.documents, icon: BookOpen, order: 20, load: panel },
-    {
-      id: 'disclosures',
-      label: labels.disclosures,
-      icon: Send,
-      order: 60,
-      load: () => import('./ui/DisclosurePanel.svelte'),
-    },
+    { id: 'documents', label: labels.documents, icon: BookOpen, tab: 'documents', order: 20, load: panel },
   ],
   pages: [{ id: 'documents', label: labels.documents, icon: Files, order: 10, load: page }],
-  composerHeaders: [{ id: 'file-drop', component: FileDrop }],
+  lines: [
+    {
+      id: 'shared-passages',
+      order: 5,
+      load: () => import('./ui/SharedLine.svelte'),
+      isShown: ({ conversation }) => conversation.messages.length > 0,
+    },
+  ],
+  composerParts: [
+    { id: 'attach', component: AttachButton, isShown: () => true },
+    {
+      id: 'seen-documents',
+      component: SeenDocuments,
+      // The researcher gets what its own line says.
+      isShown: ({ agent, agents }) => agent !== RESEARCH && agents.readsDocuments(agent),
+    },
+  ],
+  composerHeaders: [
+    { id: 'file-drop', component: FileDrop },
+    { id: 'question-context', component: QuestionHeader },
+  ],
+  mentions: [
+    {
+      id: 'documents',
+      find: async (letters, { agent, agents, conversation }) => {
+        if (!agents.readsDocuments(agent)) return [];
+        return (await import('./mention-source')).find(letters, conversation.id);
+      },
+    },
+  ],
+  decided: [
+    {
+      id: 'proposals',
+      load: () => import('./ui/DecidedProposal.svelte'),
+      isShown: ({ proposal }) => proposal !== null && proposal.status !== 'conflict',
+    },
+  ],
+  start: (app) => {
+    app.inputs.set('documents', async (run) => {
+      if (run.agent !== RESEARCH) return {};
+      const { useQuestionContext } = await import('./question/context.svelte');
+      return useQuestionContext().input(run);
+    });
+  },
   sharedTexts: async () => {
     const { database } = await import('./store/database');
-    return (await database().disclosures.toArray()).map((row) => row.text);
+    const { ADDRESSES } = await import('./question/disclosure');
+    // An address that was shared is not words of a document: a link to it needs no question.
+    return (await database().disclosures.toArray()).filter(({ tool }) => tool !== ADDRESSES).map(({ text }) => text);
   },
   openQuote: async ({ file, ...quote }) => {
     const { useShelf } = await import('./store/shelf.svelte');
-    await useShelf().openQuote(file, quote);
+    return useShelf().openQuote(file, quote);
   },
   clientTools: [
     ...reads.map((name) => ({
@@ -39,7 +81,6 @@ export default {
       // The database is fetched with the first call, not with the page.
       run: async (args: Fields, context: ToolContext) => (await import('./read-tool')).run(name, args, context),
     })),
-    { name: 'write_user_file', card },
-    { name: 'patch_user_file', card },
+    ...PROPOSES.map((name) => ({ name, card })),
   ],
 } satisfies Extension;

@@ -1,2 +1,2 @@
 /** The words that the page needs before this part is loaded; the rest is in components/files/text.ts. */
-export const labels = { documents: 'Documents', disclosures: 'Shared' } as const;
+export const labels = { documents: 'My documents' } as const;

@@ -1,10 +1,21 @@
 /** Every English sentence of the documents, the editor, the changes and what left the device. */
 import { plural, size } from '$lib/format';
 
+/** Passages, web pages, or both. */
+function items(passages: number, pages: number): string {
+  const parts = [
+    passages ? `${plural(passages, 'passage', 'passages')} from your documents` : '',
+    pages ? plural(pages, 'web address', 'web addresses') : '',
+  ];
+  return parts.filter(Boolean).join(' and ');
+}
+
 export const filesText = {
   size,
-  title: 'Documents',
+  title: 'My documents',
   project: 'Project',
+  seen: (project: string, count: number) => `${project} · ${plural(count, 'document', 'documents')}`,
+  seenHint: 'The documents that this conversation can see',
   projectHint: 'This conversation can see only this project.',
   newProject: 'New project',
   projectName: 'Project name',
@@ -31,7 +42,7 @@ export const filesText = {
   dropHint: 'Text, Markdown, PDF or DOCX. Your files stay in this browser.',
   reading: 'Reading…',
   empty: 'No documents yet. What you add stays in this browser. Agents see only the passages they ask for, and you can see which ones.',
-  kinds: { document: 'Documents', note: 'Notes', source: 'Sources' },
+  kinds: { document: 'Documents', note: 'Notes', source: 'Imported' },
   characters: (count: number) => (count < 1000 ? plural(count, 'character', 'characters') : `${(count / 1000).toFixed(1)}k characters`),
   actions: (title: string) => `Actions for ${title}`,
   rename: 'Rename',
@@ -82,7 +93,7 @@ export const filesText = {
     versions: 'Versions',
     saved: 'Saved',
     saving: 'Saving…',
-    source: 'Source, read only',
+    source: 'Imported, read only',
     from: (origin: string) => `from ${origin}`,
     changed: 'This document was changed elsewhere while you were typing.',
     takeTheirs: 'Use the other version',
@@ -113,6 +124,34 @@ export const filesText = {
     tell: 'Tell the agent',
     wait: 'Opening change…',
   },
+  decided: {
+    applied: (title: string) => `You accepted a change to ${title}`,
+    partly: (title: string) => `You accepted part of a change to ${title}`,
+    refused: (title: string) => `You rejected a change to ${title}`,
+    new: (title: string) => `You accepted the new document ${title}`,
+    document: 'a document',
+    show: 'Show',
+    showLabel: (title: string) => `Show ${title}`,
+    undo: 'Undo',
+    undoLabel: (title: string) => `Undo the change to ${title}`,
+    undone: 'Undone',
+  },
+  question: {
+    label: 'Documents for this question',
+    use: 'Use my documents',
+    off: 'Your documents are not used.',
+    count: 'Number of passages',
+    will: (passages: number, pages: number) => `${items(passages, pages)} will be shared`,
+    were: (passages: number, pages: number) => `${items(passages, pages)} ${passages + pages === 1 ? 'was' : 'were'} shared`,
+    nothing: 'No passages from your documents will be shared.',
+    ready: 'Passages that match your question will be shared from your documents.',
+    open: (title: string) => `Open ${title} at these words`,
+    remove: (title: string) => `Don’t share this passage of ${title}`,
+    removePage: (address: string) => `Don’t share ${address}`,
+    page: 'Web page',
+    unread: 'Your documents could not be read, so nothing was sent.',
+    unrecorded: 'The passages from your documents could not be recorded as shared, so nothing was sent.',
+  },
   disclosures: {
     title: 'Shared passages',
     hint: 'Every passage an agent has received from your documents, with the time, the tool and the reason. Each one is recorded here before it is sent.',
@@ -121,8 +160,11 @@ export const filesText = {
     all: 'All conversations',
     which: 'Conversations to show',
     names: 'Document titles',
+    addresses: 'Addresses of web pages',
+    tools: { question_passages: 'Sent with your question', question_addresses: 'Sent with your question' } as Record<string, string>,
     span: (start: number, end: number) => `characters ${start} to ${end}`,
     to: (agent: string) => `to ${agent}`,
+    line: (count: number, bytes: number) => `${plural(count, 'passage', 'passages')} shared · ${size(bytes)}`,
     total: (count: number, bytes: number) => `${plural(count, 'passage', 'passages')}, ${size(bytes)}`,
     more: 'Show more',
     open: 'Show in document',

@@ -1,6 +1,9 @@
 import BookMarked from '@lucide/svelte/icons/book-marked';
+import Files from '@lucide/svelte/icons/files';
 import ListChecks from '@lucide/svelte/icons/list-checks';
 import type { Extension } from '$lib/extensions/types';
+import { answerTextOf, reportCountOf } from './follow-up';
+import { followUpText } from './follow-up.text';
 import { isResearch } from './progress';
 import { reportOf, sourcesOf } from './report';
 import type { AppState } from '$lib/state/app.svelte';
@@ -15,10 +18,23 @@ export default {
       id: 'sources',
       label: 'Sources',
       icon: BookMarked,
+      tab: 'sources',
       order: 30,
       load: () => import('./SourcesPanel.svelte'),
       badge: ({ conversation }) => sourcesOf(conversation.values).length,
+      isFilled: ({ conversation }) => sourcesOf(conversation.values).length > 0,
       isShown: isOn,
+    },
+    {
+      id: 'reports',
+      label: followUpText.reports,
+      icon: Files,
+      tab: 'sources',
+      order: 35,
+      load: () => import('./ReportsPanel.svelte'),
+      badge: ({ conversation }) => reportCountOf(conversation.values),
+      // A single report that the conversation shows is exported there.
+      isShown: ({ conversation: { values } }) => reportCountOf(values) > (reportOf(values) ? 1 : 0),
     },
     planPanel,
   ],
@@ -39,9 +55,17 @@ export default {
   ],
   bodies: [
     {
+      id: 'answer',
+      load: () => import('./FollowUpAnswer.svelte'),
+      isShown: (messageId, { conversation }) => {
+        const last = conversation.messages.findLast((message) => message.role === 'ai');
+        return last?.id === messageId && last.text === answerTextOf(conversation.values);
+      },
+    },
+    {
       id: 'report',
       load: () => import('./ReportView.svelte'),
-      // Of several reports on a thread the state has the last one; the others stay as they were written.
+      // Of several reports on a thread the state has the last one; the panel has the others.
       isShown: (messageId, { conversation }) => {
         const last = conversation.messages.findLast((message) => message.role === 'ai');
         const isReport = last?.id === messageId && last.text === conversation.values['final_report'];

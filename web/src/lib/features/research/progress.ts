@@ -1,7 +1,7 @@
 /** How far a research run is: its stage, and each step of its plan. */
 import type { PlanStep } from './plan/plan';
 import type { Json } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 export const STAGES = ['plan', 'audit', 'approve', 'read', 'write'] as const;
 export type Stage = (typeof STAGES)[number];

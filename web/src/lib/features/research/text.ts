@@ -28,6 +28,14 @@ export const researchText = {
   status: { supported: 'Supported', repaired: 'Corrected', unsupported: 'Not supported' } as Record<string, string>,
   quote: (number: number, title: string) => `Show in source ${number}: ${title}`,
   independent: (n: number) => `supported by ${n} independent sources`,
+  judgement: {
+    none: 'Not judged',
+    follows: 'Judged by a model: follows from its quotes',
+    doubted: 'Judged by a model: does not follow from its quotes',
+  },
+  answer: 'Answer',
+  noAnswer: 'No claim is supported by a checked quote.',
+  notSupported: (n: number) => `Not supported (${n})`,
   disagree: 'Where sources disagree',
   noDate: 'no date',
   left: 'Left out',
@@ -48,7 +56,11 @@ export const researchText = {
   original: 'Open live page',
   hash: 'SHA-256 of the text',
   marked: 'The quote in its source',
-  origins: { web: 'from the web', corpus: 'from this server’s documents', client: 'from your attachments' } as Record<string, string>,
+  origins: { web: 'from the web', corpus: 'from the library', client: 'from your documents' } as Record<string, string>,
+  document: {
+    changed: 'Your document has changed and no longer contains these words. This is the passage as it was shared.',
+    deleted: 'You deleted this document. This is the passage as it was shared.',
+  },
   flags: {
     thin: 'very short page',
     soft_404: 'possibly an error page',
@@ -83,4 +95,11 @@ export const isAside = ({ code }: { code: string }) => ASIDE.has(code);
 /** Why a claim is as it is, in words, each reason once. */
 export function reasonsOf(findings: readonly { code: string }[]): string {
   return [...new Set(findings.map(({ code }) => researchText.findings[code] ?? code))].join(', ');
+}
+
+/** A model's judgement of a claim in words; a claim without one is not judged. */
+export function judgementOf(judgement: { follows: boolean; reason: string } | null | undefined): string {
+  const { none, follows, doubted } = researchText.judgement;
+  if (judgement?.follows !== true && judgement?.follows !== false) return none;
+  return [judgement.follows ? follows : doubted, judgement.reason].filter(Boolean).join(': ');
 }

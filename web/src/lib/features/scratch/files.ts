@@ -1,5 +1,5 @@
 /** The agent's scratch files, as the thread's state has them. */
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 export interface ScratchFile {
   path: string;

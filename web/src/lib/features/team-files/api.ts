@@ -33,6 +33,8 @@ export interface Change {
   asked_by: string;
   approver: string;
   thread_id: string | null;
+  /** The call that made it; null for an undo. */
+  tool_call_id: string | null;
   before_version: string;
   after_version: string | null;
   undoes: number | null;

@@ -53,6 +53,12 @@ export class ChangeHistory {
     await this.#read(PAGE, this.#changes.at(-1)?.change_id, (changes) => [...this.#changes, ...changes]);
   }
 
+  /** Ask about the change of a call; one that was undone already is only listed. */
+  askFor(callId: string): void {
+    const found = this.#changes.find(({ tool_call_id: id, undone_by: undo }) => id === callId && undo === null);
+    this.asked = found?.change_id ?? null;
+  }
+
   undoing({ change_id: id }: Change): Promise<Undoing> {
     return this.api.undoing(this.#workspace!, id);
   }

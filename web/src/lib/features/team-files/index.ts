@@ -15,9 +15,10 @@ export default {
       id: 'team',
       label: text.label,
       icon: FolderTree,
+      tab: 'team',
       order: 25,
       load: () => import('./TeamView.svelte'),
-      isShown: (app) => isShown(app) && app.route.page !== PAGE, // not twice beside itself
+      isShown: (app) => isShown(app) && app.agent === AGENT,
     },
   ],
   pages: [
@@ -28,6 +29,13 @@ export default {
       id: 'workspace',
       component: WorkspacePicker,
       isShown: (app) => app.agent === AGENT && isShown(app),
+    },
+  ],
+  decided: [
+    {
+      id: 'file-decisions',
+      load: () => import('./DecisionLines.svelte'),
+      isShown: ({ decisions }) => decisions.length > 0,
     },
   ],
   requests: [{ type: 'file_change', load: () => import('./ChangeCard.svelte') }],

@@ -2,7 +2,7 @@
 import { readStored, writeStored } from '$lib/browser-storage';
 import type { Fields } from '$lib/protocol/wire';
 import type { AppState } from '$lib/state/app.svelte';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import { TeamApi } from './api';
 import { Folder } from './folder.svelte';
 import { OpenFile } from './file.svelte';
@@ -79,6 +79,27 @@ export class Team {
     this.#followed = name;
     this.file.close();
     await Promise.all([this.folder.open(name, '/'), this.history.open(name)]);
+  }
+
+  /** Show a file of the conversation's workspace. */
+  async showFile(path: string): Promise<void> {
+    const workspace = this.#ownWorkspace();
+    this.view = 'files';
+    await this.follow(workspace);
+    await this.file.open(workspace, path);
+  }
+
+  /** Show what undoing a change would do; the list of changes, where it is not in the newest. */
+  async askUndo(callId: string): Promise<void> {
+    this.view = 'changes';
+    await this.follow(this.#ownWorkspace());
+    this.history.askFor(callId);
+  }
+
+  /** Look at the workspace that the server has bound the conversation to. */
+  #ownWorkspace(): string {
+    this.#looked = null;
+    return this.pinned!;
   }
 
   async refresh(): Promise<void> {

@@ -3,5 +3,15 @@ import type { Extension } from '$lib/extensions/types';
 import { text } from './text';
 
 export default {
-  panels: [{ id: 'trace', label: text.label, icon: Activity, order: 50, load: () => import('./TracePanel.svelte') }],
+  panels: [
+    {
+      id: 'trace',
+      label: text.label,
+      icon: Activity,
+      tab: 'work',
+      order: 50,
+      isFolded: true,
+      load: () => import('./TracePanel.svelte'),
+    },
+  ],
 } satisfies Extension;

@@ -1,5 +1,5 @@
 export const text = {
-  label: 'Trace',
+  label: 'Steps',
   empty: 'No steps yet. Each step the agent takes appears here with its time.',
   main: 'Main agent',
   run: { started: 'Run started', completed: 'Run completed', waits: 'Waiting for you', stopped: 'Stopped' } as Record<string, string>,

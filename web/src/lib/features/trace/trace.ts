@@ -1,5 +1,5 @@
 /** The trace: steps seen on the stream, and the reasoning that an agent keeps in its state. */
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import { sentOut } from '$lib/stream/questions';
 import { ROOT, type Step, type StepKind, type View } from '$lib/stream/view';
 import { gistOf, titleOf } from '$lib/components/activity/gist';

@@ -1,7 +1,7 @@
 /** What the wallet shows, computed from its rows. */
 import type { AccountRow, OperationRow, QuoteRow } from './core/database';
 import type { Json } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { Price } from './core/till';
 import { text } from './text';
 

@@ -1,6 +1,6 @@
 /** Everything as one file, and back. What is in the file is checked before anything is written. */
 import type { Fields } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { BackupPart, ImportQuestion } from '$lib/extensions/types';
 import { KINDS, type Database, type DocumentRow, type VersionRow } from './database';
 import { DocumentError, versionOf } from './documents';

@@ -1,6 +1,7 @@
 /** What this browser keeps: projects, documents and every version of them, and what left the device. */
 import Dexie, { type EntityTable, type Table } from 'dexie';
 import type { Json } from '$lib/protocol/wire';
+import { DATABASE } from './presence.svelte';
 
 export type DocumentKind = 'document' | 'note' | 'source';
 export const KINDS: readonly DocumentKind[] = ['document', 'note', 'source'];
@@ -84,7 +85,7 @@ export class Database extends Dexie {
   declare talks: EntityTable<TalkRow, 'threadId'>;
   declare decisions: EntityTable<DecisionRow, 'id'>;
 
-  constructor(name = 'bathysphere') {
+  constructor(name = DATABASE) {
     super(name);
     this.version(1).stores({
       projects: 'id',

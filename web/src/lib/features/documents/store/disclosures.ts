@@ -1,6 +1,6 @@
 /** What left the device: written down before it goes, and kept when the document is gone. */
 import type { Fields, Json } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 import type { Database, DisclosureRow } from './database';
 import { Positions } from './positions';
 import { sha256 } from '$lib/sha256';
@@ -20,8 +20,12 @@ export interface Call {
 /** Write down every passage of an answer. What the same call asks again is the same passage. */
 export async function disclose(db: Database, asking: Requester, call: Call, answer: Json, at: number): Promise<void> {
   if (!isFields(answer)) return;
-  const rows = passages(answer).map((passage) => row(asking, call, passage, at));
-  if (!rows.length) return;
+  const rows = passages(answer).map((passage) => disclosureRow(asking, call, passage, at));
+  if (rows.length) await keepDisclosures(db, rows);
+}
+
+/** Write down passages, all of them or none. */
+export async function keepDisclosures(db: Database, rows: readonly DisclosureRow[]): Promise<void> {
   await db.transaction('rw', db.disclosures, db.documents, db.versions, async () => {
     for (const made of rows) {
       const document = await db.documents.get(made.documentId);
@@ -42,7 +46,7 @@ interface Passage {
   text: string;
 }
 
-function row({ threadId, callId, agent }: Requester, call: Call, passage: Passage, at: number): DisclosureRow {
+export function disclosureRow({ threadId, callId, agent }: Requester, call: Call, passage: Passage, at: number): DisclosureRow {
   return {
     id: `${threadId} ${callId} ${passage.file} ${passage.start}`,
     at,

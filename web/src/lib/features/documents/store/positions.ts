@@ -5,6 +5,12 @@
 const PAIR = /[\ud800-\udbff][\udc00-\udfff]/;
 const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/g;
 
+/** A part of a text. */
+export interface Span {
+  start: number;
+  end: number;
+}
+
 export class Positions {
   readonly #isPlain: boolean;
   readonly total: number;
@@ -31,6 +37,14 @@ export class Positions {
 /** The first `count` characters, as the wire counts them. */
 export function firstOf(text: string, count: number): string {
   return text.length <= count ? text : text.slice(0, new Positions(text).in(count));
+}
+
+/** Where bytes of a text's UTF-8 form stand in the string. */
+export function spanOfBytes(text: string, { start, end }: Span): Span {
+  const bytes = new TextEncoder().encode(text);
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const positionOf = (at: number) => decoder.decode(bytes.subarray(0, at)).length;
+  return { start: positionOf(start), end: positionOf(end) };
 }
 
 /** The text as it survives UTF-8: half an emoji does not. */

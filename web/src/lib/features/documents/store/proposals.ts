@@ -10,10 +10,9 @@ import { MAX_TEXT, words, type Device } from './device';
 import { disclose, type Requester } from './disclosures';
 import { DocumentError, type Document } from './documents';
 import { linesOf } from './hunks';
+import type { Proposes } from '../proposing-tools';
 import { firstOf, Positions } from './positions';
 
-export const PROPOSES = ['write_user_file', 'patch_user_file'] as const;
-export type Proposes = (typeof PROPOSES)[number];
 const MAX_REASON = 2_000;
 
 export interface Proposal {

@@ -1,24 +1,25 @@
 /** What the page shows of the documents: kept up to date by the database, in every tab. */
 import { liveQuery, type Subscription } from 'dexie';
+import type { DocumentQuote, QuoteOutcome } from '$lib/extensions/types';
 import type { PageWire } from '$lib/protocol/api';
 import { Finder, type By, type Finding } from '../search/finder';
 import { Meaning } from '../search/meaning.svelte';
+import { QuestionChooser } from '../question/chooser';
+import { questionRecord } from '../question/disclosure';
 import { database, type DocumentKind, type DocumentRow, type Project } from './database';
 import { Device } from './device';
 import { DocumentError, Documents } from './documents';
 import { extract } from './text-extraction';
 import { MAX_TITLE } from './names';
-import { Positions } from './positions';
+import { Positions, spanOfBytes, type Span } from './positions';
 import { Proposals } from './proposals';
 import { Session } from './session.svelte';
 import { persist } from '$lib/persistence';
+import { usePresence } from './presence.svelte';
 
 const READ_AFTER_MS = 1_000;
 
-export interface Span {
-  start: number;
-  end: number;
-}
+type WireQuote = Omit<DocumentQuote, 'file'>;
 
 export class Shelf {
   readonly documents = new Documents(database());
@@ -26,6 +27,8 @@ export class Shelf {
   readonly #finder = new Finder(this.meaning);
   readonly device = new Device(this.documents, Date.now, this.#finder);
   readonly proposals = new Proposals(this.device);
+  readonly chooser = new QuestionChooser(this.documents, this.#finder);
+  readonly recordQuestion = questionRecord(this.documents);
   #projects = $state.raw<Project[]>([]);
   #project = $state.raw<string | null>(null);
   #rows = $state.raw<DocumentRow[]>([]);
@@ -38,6 +41,9 @@ export class Shelf {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** The document that is shown. Not `$derived`: that would end with the first component that asks for it. */
+  /** The record of shared passages stands in place of the documents. */
+  isRecordOpen = $state(false);
+
   get session(): Session | null {
     return this.#tabs.find((tab) => tab.id === this.#current) ?? null;
   }
@@ -132,6 +138,7 @@ export class Shelf {
   }
 
   open(id: string, span: Span | null = null): void {
+    this.isRecordOpen = false;
     let session = this.#tabs.find((tab) => tab.id === id);
     if (!session) {
       session = new Session(this.documents, id);
@@ -143,12 +150,21 @@ export class Shelf {
   }
 
   /** Open a span that the wire gave; in another version it is looked for by its words. */
-  async openQuote(id: string, wire: Span & { version: string; quote: string }): Promise<void> {
+  async openQuote(id: string, wire: WireQuote): Promise<QuoteOutcome> {
+    if (await this.#isDeleted(id)) return 'deleted';
     const { text, version } = await this.documents.read(id);
-    const places = new Positions(text);
-    const span = { start: places.in(wire.start), end: places.in(wire.end) };
-    const at = version === wire.version ? -1 : text.indexOf(wire.quote);
-    this.open(id, at < 0 ? span : { start: at, end: at + wire.quote.length });
+    // A version is the beginning of a hash, which the wire may give in full.
+    const isSame = wire.version.startsWith(version);
+    const span = isSame ? spanOf(text, wire) : foundIn(text, wire.quote);
+    this.open(id, span);
+    return span ? 'shown' : 'changed';
+  }
+
+  /** A document that was never here is not a deleted one. */
+  async #isDeleted(id: string): Promise<boolean> {
+    const { documents, disclosures } = this.documents.db;
+    if (await documents.get(id)) return false;
+    return (await disclosures.where('documentId').equals(id).count()) > 0;
   }
 
   async close(id: string): Promise<void> {
@@ -196,10 +212,24 @@ export class Shelf {
   }
 }
 
+function spanOf(text: string, { start, end, unit }: WireQuote): Span {
+  if (unit === 'bytes') return spanOfBytes(text, { start, end });
+  const places = new Positions(text);
+  return { start: places.in(start), end: places.in(end) };
+}
+
+function foundIn(text: string, quote: string): Span | null {
+  const start = quote === '' ? -1 : text.indexOf(quote);
+  return start < 0 ? null : { start, end: start + quote.length };
+}
+
 let shared: Shelf | undefined;
 
 /** The one shelf of this page. */
 export function useShelf(): Shelf {
-  shared ??= new Shelf();
+  if (!shared) {
+    shared = new Shelf();
+    usePresence().isLikely = true;
+  }
   return shared;
 }

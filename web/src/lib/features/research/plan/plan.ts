@@ -1,6 +1,7 @@
 /** A research plan as it is shown and edited. */
 import type { Fields, Json } from '$lib/protocol/wire';
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
+import { noteOf } from '../follow-up';
 
 export interface PlanStep {
   id: string;
@@ -18,16 +19,18 @@ export interface Plan {
   tokens: number;
 }
 
-/** What is against a plan, or would help; `by` says whether a rule or a judgement found it. */
+/** What is against a plan, or would help; `by` says whether a rule or a judgement found it, and `question` what was judged. */
 export interface Remark {
   words: string;
   rule: string;
+  question: string;
   step: string | null;
   by: 'rule' | 'judgement';
 }
 
 export interface Judged {
   rule: string;
+  question: string;
   isAllowed: boolean;
   reason: string;
 }
@@ -46,8 +49,10 @@ export interface PlanRequest {
   hash: string | null;
   decisions: string[];
   audit: Audit;
-  /** Ids of the steps that the approved plan does not have. */
+  /** Ids of the steps that the approved plan, or the plan of the report that is extended, does not have. */
   grows: string[];
+  /** How a follow-up was understood. */
+  note: string;
 }
 
 export const SEARCH = 'web_search';
@@ -78,7 +83,8 @@ export function planRequestOf(payload: Json): PlanRequest {
     hash: typeof fields['plan_hash'] === 'string' ? fields['plan_hash'] : null,
     decisions: decisions.length ? decisions : ['approve', 'edit', 'reject'],
     audit: auditOf([fields['audit_result'], fields['audit']].find(isFields) ?? {}),
-    grows: list(fields['difference']).map((step) => String(step['id'] ?? '')),
+    grows: newSteps(fields),
+    note: noteOf(fields['follow_up']),
   };
 }
 
@@ -93,6 +99,7 @@ export function auditOf(audit: Fields): Audit {
     better: remarks('suggestions', audit['suggestions']),
     judged: list(detail['judgements']).map((one) => ({
       rule: String(one['rule'] ?? ''),
+      question: String(one['question'] ?? ''),
       isAllowed: one['allowed'] === true,
       reason: String(one['reason'] ?? ''),
     })),
@@ -132,9 +139,16 @@ function remarkOf(one: Fields): Remark {
   return {
     words: String(one['message'] ?? ''),
     rule: String(one['rule'] ?? ''),
+    question: String(one['question'] ?? ''),
     step: typeof one['step'] === 'string' ? one['step'] : null,
     by: one['decided_by'] === 'judgement' ? 'judgement' : 'rule',
   };
+}
+
+function newSteps(fields: Fields): string[] {
+  const done = new Set(texts(fields['done']));
+  if (!done.size) return list(fields['difference']).map((step) => String(step['id'] ?? ''));
+  return planOf(fields['plan']).steps.map((step) => step.id).filter((id) => !done.has(id));
 }
 
 function list(value: Json | undefined): Fields[] {

@@ -2,12 +2,13 @@ import { plural } from '$lib/format';
 
 export const planText = {
   clean: 'Passed the policy check',
+  cleanByJudgement: 'Passed the rules of the policy; the auditor does not object',
   broken: 'Failed the policy check',
   byRule: 'Decided by the rules of the policy.',
   byJudgement: 'Decided by the rules of the policy, and by the auditor where no rule applies.',
   how: 'How it was checked',
   rule: (rule: string) => `rule ${rule}`,
-  judgement: (rule: string) => `auditor’s judgement on ${rule}`,
+  judgement: (question: string) => `auditor’s judgement on: ${question}`,
   step: (n: number) => `step ${n}`,
   better: 'Suggestion:',
   allowed: 'allowed',

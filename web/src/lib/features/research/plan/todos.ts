@@ -1,5 +1,5 @@
 /** An agent's list of things to do, as its state has it. */
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 export interface Todo {
   words: string;

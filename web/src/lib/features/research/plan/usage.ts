@@ -1,5 +1,5 @@
 /** What a run has used, with all its agents together: docs/limits.md says what is counted. */
-import { isFields } from '$lib/stream/state-messages';
+import { isFields } from '$lib/protocol/fields';
 
 export interface Usage {
   modelCalls: number;

@@ -1,0 +1,5 @@
+"""Tools of MCP servers for an agent."""
+
+from bathysphere.middleware.mcp.middleware import McpMiddleware
+
+__all__ = ["McpMiddleware"]

@@ -1,0 +1,1 @@
+"""A project's own authentication and authorization: `auth.path` of its `langgraph.json`."""

@@ -1,0 +1,1 @@
+"""The operator's MCP servers: configuration, connections and tools, independent of LangChain."""

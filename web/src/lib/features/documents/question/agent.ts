@@ -1,0 +1,2 @@
+/** The agent whose questions take passages of documents along. */
+export const RESEARCH = 'research';

@@ -1,0 +1,51 @@
+// The panel on the right: closed until there is something in it, as the person left it, and never beside a page.
+import { accessible, ask, assert, eventually, open, rest, says, showPanel, story, url } from './kit.mjs';
+
+const panels = (page) => page.getByRole('complementary', { name: 'Agent activity' });
+const selected = (page) => page.getByRole('tab', { selected: true });
+
+/** At the first visit nothing is in it; the answer's plan opens it. */
+async function opensOnThePlan(page) {
+  await open(page);
+  assert.equal(await panels(page).count(), 0);
+  await ask(page, 'Show me the reef');
+  await says(page, 'Here is the reef.');
+  await rest(page);
+  await panels(page).getByText('Look at the reef').waitFor();
+  await accessible(page, 'the panel opened by itself');
+}
+
+/** No page of its own has it. */
+async function isNeverBesideAPage(page) {
+  for (const path of ['documents', 'memory', 'tools']) {
+    await page.locator(`nav a[href="/${path}"]`).click();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    assert.equal(await panels(page).count(), 0, path);
+  }
+  await page.getByRole('link', { name: 'Show me the reef' }).click();
+  await panels(page).waitFor();
+}
+
+/** In a new conversation it is closed; what the person opened and closed stays so over a reload. */
+async function isRemembered(page) {
+  const address = page.url();
+  await page.getByRole('button', { name: 'New conversation' }).first().click();
+  await eventually(async () => assert.equal(await panels(page).count(), 0));
+  await page.goto(address);
+  await panels(page).getByText('Look at the reef').waitFor();
+  await page.getByRole('button', { name: 'Hide panels' }).click();
+  await page.reload();
+  await says(page, 'Here is the reef.');
+  await page.getByRole('button', { name: 'Show panels (something new)' }).waitFor();
+  assert.equal(await panels(page).count(), 0);
+  await showPanel(page, 'Documents');
+  await page.goto(url);
+  await panels(page).getByText('Drop files here').waitFor();
+  assert.match(await selected(page).innerText(), /Documents/);
+}
+
+await story(async ({ page }) => {
+  await opensOnThePlan(page);
+  await isNeverBesideAPage(page);
+  await isRemembered(page);
+});
