@@ -1,17 +1,20 @@
 """What every test shares, and the repetition of measurements that the host disturbed.
 
 When the host of a virtual machine gives the processors to others ("steal" in `/proc/stat`), bounds
-on time fail whatever the code does. So a test that exceeded a bound (`within`) or its timeout while
-more than a tenth of the processor time was stolen is repeated, and the summary says so.
+on time fail whatever the code does. So a test that exceeded a bound (`within`) or waited too long
+(its own timeout, or one of `asyncio`, `subprocess` or `httpx`) while more than a tenth of the
+processor time was stolen is repeated, and the summary says so.
 
 A browser story that waited in vain (`is_worth_repeating`) is told once more, and the summary says
 so: beside other tests a page draws late. Any other failure counts at once.
 """
 
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
@@ -36,6 +39,9 @@ _IS_WORTH_REPEATING = pytest.StashKey[bool]()
 
 class TooSlow(AssertionError):
     """A measured time is not within its bound."""
+
+
+_ABOUT_TIME = (TooSlow, TimeoutError, subprocess.TimeoutExpired, httpx.TimeoutException)
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +78,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Note whether the test failed because of a bound on time."""
     if call.excinfo is not None:
-        is_timeout = str(call.excinfo.value).startswith("Timeout (>")  # as pytest-timeout words it
-        item.stash[_IS_SLOW] = is_timeout or call.excinfo.errisinstance(TooSlow)
+        item.stash[_IS_SLOW] = _is_about_time(call.excinfo.value)
         item.stash[_IS_WORTH_REPEATING] = getattr(call.excinfo.value, "is_worth_repeating", False)
 
 
@@ -81,6 +86,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
     """Remember a test's timeout, for its repetitions."""
     item.stash[_TIMEOUT] = settings
+
+
+def _is_about_time(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_about_time, error.exceptions))
+    is_timeout = str(error).startswith("Timeout (>")  # as pytest-timeout words it
+    return is_timeout or isinstance(error, _ABOUT_TIME)
 
 
 def _why_again(item: pytest.Item, attempt: int, stolen: float) -> str | None:

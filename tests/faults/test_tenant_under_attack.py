@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "speed" / "fairness.py"
 
 
-def test_the_other_tenant_is_served_and_no_process_dies_or_grows_without_bound():
+def test_the_other_tenant_is_served_and_no_process_dies_or_grows_without_bound(within):
     arguments = ["--quiet", "1", "--seconds", "6", "--copies", "3", "--streams", "200"]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(BENCHMARK), *arguments],
@@ -29,4 +29,4 @@ def test_the_other_tenant_is_served_and_no_process_dies_or_grows_without_bound()
     assert figures["victim_scripts"] > 0, seen
     assert figures["rss_peak_mb"] <= 700, seen
     # Test machines are busy, so this only detects a victim that is locked out.
-    assert figures["victim_p99_attacked_ms"] <= 30_000, seen
+    within(figures["victim_p99_attacked_ms"], 30_000, seen)

@@ -32,7 +32,7 @@ class Terminal:
         end = time.monotonic() + seconds
         while words not in self.text:
             if time.monotonic() > end:
-                raise AssertionError(f"{words!r} did not come: {self.text!r}")
+                raise TimeoutError(f"{words!r} did not come: {self.text!r}")
             if select.select([self.fd], [], [], 0.1)[0]:
                 self.text += COLOURS.sub("", os.read(self.fd, 4096).decode(errors="replace"))
         before, _, self.text = self.text.partition(words)

@@ -44,7 +44,8 @@ def developing(folder: Path, model: ModelServer) -> Iterator[Rig]:
 def until_logged(log: Path, words: str) -> None:
     until = time.monotonic() + 20
     while words not in log.read_text():
-        assert time.monotonic() < until, f"not said: {words}\n{log.read_text()}"
+        if time.monotonic() >= until:
+            raise TimeoutError(f"not said: {words}\n{log.read_text()}")
         time.sleep(0.02)
 
 

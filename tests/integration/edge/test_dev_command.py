@@ -30,7 +30,8 @@ async def until_said(dev, text: str, *, seconds: float = 10) -> None:
 
 def _wait(dev, text: str, deadline: float) -> None:
     while not any(text in line for line in dev.errors):
-        assert time.monotonic() < deadline, f"not said: {text}\n{''.join(dev.errors)}"
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"not said: {text}\n{''.join(dev.errors)}")
         time.sleep(0.02)
 
 

@@ -13,7 +13,7 @@ from bathysphere.tools.parser_pool import ParseLimits
 from bathysphere.tools.parsing_budget import ParsingQuota
 
 
-async def test_hostile_pages_of_three_accounts_do_not_delay_another_person_page():
+async def test_hostile_pages_of_three_accounts_do_not_delay_another_person_page(within):
     """What took the process's threads for minutes is refused; each hostile account pays itself."""
     slow = b"<html><body>" + b"<p>a word</p>" * 70_000
     parsing = ParseLimits(deadline_s=9.0, cpu_s=3, quota=ParsingQuota(user_cpu=4, tenant_cpu=8))
@@ -42,5 +42,5 @@ async def test_hostile_pages_of_three_accounts_do_not_delay_another_person_page(
         statuses = [status for task in attacks for status in task.result()]
         assert set(statuses) <= {200, 422, 429}
         assert 429 in statuses
-        assert max(took) < 10, took  # a process that is started while both cores are busy
-        assert sorted(took)[len(took) // 2] < 2, took
+        within(max(took), 10, took)  # a process that is started while both cores are busy
+        within(sorted(took)[len(took) // 2], 2, took)

@@ -55,7 +55,7 @@ async def eventually(is_so) -> None:
         if is_so():
             return
         await asyncio.sleep(0.05)
-    pytest.fail("it did not happen in time")
+    raise TimeoutError
 
 
 def has_written() -> bool:
@@ -90,7 +90,7 @@ def read(there: ParserPool, body: bytes, **kwargs):
     return there.read(body, "text/html", None, "http://site.example/", **kwargs)
 
 
-async def test_a_warm_process_is_used_again_and_its_cost_per_page_is_small():
+async def test_a_warm_process_is_used_again_and_its_cost_per_page_is_small(within):
     before = children()
     with pool() as there:
         there.warm_up()
@@ -104,7 +104,7 @@ async def test_a_warm_process_is_used_again_and_its_cost_per_page_is_small():
             await read(there, ARTICLE)
             took.append(time.perf_counter() - began)
         assert children() - before == {warm}
-        assert min(took) < 0.1, took
+        within(min(took), 0.1, took)
 
 
 @pytest.mark.parametrize(
@@ -249,13 +249,13 @@ async def test_deep_and_wide_pages_below_the_bound_end_within_the_deadline(withi
             within(time.monotonic() - began, 7)
 
 
-def test_every_charset_of_the_standard_decodes_in_linear_time():
+def test_every_charset_of_the_standard_decodes_in_linear_time(within):
     assert len(labels()) > 200
     for codec in sorted(set(labels().values())):
         for seed in (b"a-", b"\x1b$B!", b"\x81\x30\x81\x30", b"\xff\xfe", b"\xa1"):
             began = time.process_time()
             (seed * (200_000 // len(seed))).decode(codec, "replace")
-            assert time.process_time() - began < 1, (codec, seed)
+            within(time.process_time() - began, 1, codec, seed)
 
 
 def test_labels_are_those_of_browsers():
