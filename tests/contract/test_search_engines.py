@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import traceback
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, quote, urlsplit
@@ -13,6 +14,7 @@ from bathysphere.core.errors import ConfigError
 from bathysphere.tools.errors import SearchFailed
 from bathysphere.tools.fetch import Fetcher, FetchRules
 from bathysphere.tools.search.brave import Brave
+from bathysphere.tools.search.contract import SearchResult
 from bathysphere.tools.search.corpus import Corpus, Document
 from bathysphere.tools.search.duckduckgo import DuckDuckGo
 from bathysphere.tools.search.duckduckgo import parse as parse_duckduckgo
@@ -480,6 +482,64 @@ def test_a_chosen_engine_that_is_not_configured_is_an_error(no_keys, name, hint)
     with pytest.raises(ConfigError, match="not configured") as failed:
         search_engine(SearchSettings(engine=name), Fetcher())
     assert hint in failed.value.hint
+
+
+OWN = """
+class Library:
+    name = "library"
+    async def search(self, query, *, limit=8):
+        from bathysphere.tools.search.contract import SearchResult
+        if query == "fail":
+            raise KeyError("shelf")
+        urls = ("https://a.example/", "file:///etc/passwd", "https://a.example/", "http://b.example/")
+        return [SearchResult(url, f"About\\n{query}") for url in urls]
+
+def build(fetcher):
+    assert fetcher is not None
+    return Library()
+
+ready = Library()
+number = 7
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "own_library.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("own_library", None)
+
+
+@pytest.mark.parametrize("attribute", ["build", "ready"])
+async def test_an_engine_of_ones_own_is_used_and_its_results_are_checked(own_module, attribute):
+    engine = search_engine(SearchSettings(engine=f"own_library:{attribute}"), Fetcher())
+    assert engine.name == "library"
+    assert await engine.search("the  sea", limit=5) == [
+        SearchResult("https://a.example/", "About the sea"),
+        SearchResult("http://b.example/", "About the sea"),
+    ]
+    with pytest.raises(SearchFailed) as failed:
+        await engine.search("fail")
+    assert failed.value.hint == "library raised KeyError: 'shelf'"
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("own_library:nothing", "not found: own_library:nothing"),
+        ("no_such_library:build", "not found: no_such_library:build"),
+        ("own_library:number", "Not a search engine: own_library:number"),
+    ],
+)
+def test_an_engine_of_ones_own_that_is_none_is_an_error(own_module, target, words):
+    with pytest.raises(ConfigError, match=words):
+        search_engine(SearchSettings(engine=target), Fetcher())
+
+
+def test_an_unknown_engine_is_refused_with_the_names_there_are():
+    with pytest.raises(ValidationError, match="tavily, or module:attribute"):
+        SearchSettings(engine="tavly")
 
 
 @pytest.mark.parametrize("variable", [name for name in KEYS if name.endswith("KEY")])

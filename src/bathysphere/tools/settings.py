@@ -1,10 +1,11 @@
 """Settings of fetching and searching, read once and passed down."""
 
 import math
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Literal, get_args
 
 import httpx
-from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, PositiveInt, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bathysphere.core.errors import ConfigError
@@ -17,6 +18,7 @@ from bathysphere.tools.search.contract import SearchEngine
 FETCH_PREFIX = "BATHYSPHERE_FETCH_"
 SEARCH_PREFIX = "BATHYSPHERE_SEARCH_"
 EngineName = Literal["brave", "duckduckgo", "google_cse", "searxng", "tavily"]
+_OWN_ENGINE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def _pairs(value: Any) -> Any:
@@ -34,6 +36,13 @@ def _header_value(value: Any) -> Any:
         if not (value.isascii() and value.isprintable()) or " " in value:
             raise ValueError("must be printable ASCII without spaces")
     return value
+
+
+def _engine(value: str) -> str:
+    """Check that it is an engine's name, or `module:attribute`."""
+    if value in get_args(EngineName) or _OWN_ENGINE.fullmatch(value):
+        return value
+    raise ValueError(f"must be {', '.join(get_args(EngineName))}, or module:attribute")
 
 
 ApiKey = Annotated[SecretStr, BeforeValidator(_header_value)]
@@ -83,7 +92,7 @@ class SearchSettings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    engine: EngineName | None = None
+    engine: Annotated[str, AfterValidator(_engine)] | None = None
     searxng_url: str | None = None
     google_cse_api_key: ApiKey | None = Field(default=None, validation_alias="GOOGLE_CSE_API_KEY")
     google_cse_cx: str | None = Field(default=None, validation_alias="GOOGLE_CSE_CX")
@@ -91,7 +100,7 @@ class SearchSettings(BaseSettings):
     brave_api_key: ApiKey | None = Field(default=None, validation_alias="BRAVE_SEARCH_API_KEY")
 
     @property
-    def chosen(self) -> EngineName:
+    def chosen(self) -> str:
         """The engine: as set, else the first that is configured, else DuckDuckGo."""
         if self.engine:
             return self.engine
@@ -127,6 +136,10 @@ def search_engine(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:
             from bathysphere.tools.search.duckduckgo import DuckDuckGo
 
             return DuckDuckGo(fetcher)
+        case own:
+            from bathysphere.tools.search.own import own_engine
+
+            return own_engine(own, fetcher)
 
 
 def _brave(settings: SearchSettings, fetcher: Fetcher) -> SearchEngine:

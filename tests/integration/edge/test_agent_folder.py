@@ -1,13 +1,11 @@
 """An agent folder, served by the real command: it answers, calls its tools, waits for approval."""
 
-import sys
 from pathlib import Path
 
 import pytest
 from langgraph_sdk import get_client
 
-sys.path.insert(0, str(Path(__file__).parent))  # `echo_model` beside the tests
-from echo_model import echo_model
+from bathysphere.testing.echo_model import echo_model
 
 pytestmark = pytest.mark.services
 AGENT = """

@@ -1,15 +1,13 @@
 """`bathysphere new` and `dev` as processes: a first answer, and edits that are live at once."""
 
 import asyncio
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from langgraph_sdk import get_client
 
-sys.path.insert(0, str(Path(__file__).parent))  # `echo_model` beside the tests
-from echo_model import echo_model
+from bathysphere.testing.echo_model import echo_model
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
 

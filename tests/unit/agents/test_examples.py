@@ -1,4 +1,4 @@
-"""The examples run as they stand, with the scripted tour as their model."""
+"""Every example has a README and a test, and is in the list; the researcher runs as it stands."""
 
 import os
 import subprocess
@@ -9,8 +9,6 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SAYS = {
-    "first_agent.py": ["agent diver", "tools      depth", "What would you like an agent to help"],
-    "approvals.py": ["asked for: edit_file", "Your answer: Sort my photos"],
     "research/run_local.py": [
         "task: How deep did the bathysphere dive in 1934?",
         "  fetch_page: corpus:record-1934.md",
@@ -21,9 +19,25 @@ SAYS = {
 }
 
 
-def test_every_example_is_known_here():
-    found = [*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*/run_*.py")]
-    assert {path.relative_to(EXAMPLES).as_posix() for path in found} == set(SAYS)
+def folders() -> list[Path]:
+    return [path for path in EXAMPLES.iterdir() if (path / "README.md").is_file()]
+
+
+def test_every_example_is_listed_explained_and_tested():
+    listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    for folder in folders():
+        assert f"({folder.name}/README.md)" in listed
+        scripts = {f"{folder.name}/{path.name}" for path in folder.glob("run_*.py")}
+        assert [*folder.glob("test_*.py")] or scripts & set(SAYS), folder.name
+    code = {path.relative_to(EXAMPLES).parts[0] for path in EXAMPLES.rglob("*.py")}
+    assert code - {"conftest.py"} == {folder.name for folder in folders()}
+
+
+def test_readmes_link_to_documents_that_exist():
+    for folder in folders():
+        for part in (folder / "README.md").read_text(encoding="utf-8").split("](")[1:]:
+            target = part.partition(")")[0].partition("#")[0]
+            assert (folder / target).is_file(), f"{folder.name}: {target}"
 
 
 @pytest.mark.parametrize("name", sorted(SAYS))

@@ -3,7 +3,7 @@ import { CopilotKitProvider, useAgent, useCopilotKit, useInterrupt } from '@copi
 import { Client } from '@langchain/langgraph-sdk';
 import { useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { apiUrl, assistantId, decide, earlierThreads, openThread, rememberThread, threadAddress } from '../node/pages/server.js';
+import { apiUrl, assistantId, decide, earlierThreads, openThread, rememberThread, threadAddress } from '../../../../examples/react_chat/server.js';
 
 const runtimeUrl = new URL(location.href).searchParams.get('runtime');
 const client = new Client({ apiUrl });

@@ -6,7 +6,7 @@ import { compile, compileModule } from 'svelte/compiler';
 
 const [front, folder] = process.argv.slice(2);
 const ENTRIES = {
-  react: 'node/pages/react.jsx',
+  react: '../../../examples/react_chat/chat.jsx',
   svelte: 'node/pages/svelte.js',
   'assistant-ui': 'node/pages/assistant-ui.jsx',
   copilotkit: 'copilotkit/page.jsx',
@@ -38,6 +38,7 @@ await build({
   loader: { '.css': 'empty' },
   define: { 'process.env.NODE_ENV': '"production"' },
   plugins: [svelte],
+  nodePaths: [join(import.meta.dirname, 'node_modules')], // the React page is an example, which has none here
   logLevel: 'error',
 });
 const page = `<!doctype html><meta charset="utf-8"><title>${front}</title><link rel="icon" href="data:,">

@@ -9,7 +9,7 @@ import {
 import { Client } from '@langchain/langgraph-sdk';
 import { useEffect } from 'react';
 import { createRoot } from 'react-dom/client';
-import { apiUrl, assistantId, decide, earlierThreads, openThread, rememberThread } from './server.js';
+import { apiUrl, assistantId, decide, earlierThreads, openThread, rememberThread } from '../../../../../examples/react_chat/server.js';
 
 const client = new Client({ apiUrl });
 // By default a run is cancelled when its page goes away.

@@ -1,7 +1,7 @@
 // Where the page finds Bathysphere, and which thread it shows: both are in its address.
 const address = new URL(location.href);
 
-export const apiUrl = address.searchParams.get('api');
+export const apiUrl = address.searchParams.get('api') ?? 'http://127.0.0.1:8123';
 export const assistantId = 'mailer';
 export const openThread = address.searchParams.get('thread') ?? undefined;
 

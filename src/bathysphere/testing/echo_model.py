@@ -13,6 +13,7 @@ from typing import Any
 
 
 def answer(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """The next message of the model."""
     last = messages[-1]
     text = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
     if last["role"] == "user" and text.startswith("CALL "):
@@ -41,7 +42,10 @@ class _Handler(BaseHTTPRequestHandler):
             choice = {"index": 0, "message": message, "finish_reason": reason}
             self._send(json.dumps({**head, "choices": [choice]}).encode(), "application/json")
             return
-        parts = [{"delta": message, "finish_reason": None}, {"delta": {}, "finish_reason": reason}]
+        parts: list[dict[str, Any]] = [
+            {"delta": message, "finish_reason": None},
+            {"delta": {}, "finish_reason": reason},
+        ]
         head["object"] = "chat.completion.chunk"
         lines = [json.dumps({**head, "choices": [{"index": 0, **part}]}) for part in parts]
         text = "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"])
