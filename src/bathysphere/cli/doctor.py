@@ -26,22 +26,48 @@ class Finding(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `doctor`, which has no arguments."""
-    del parser
+    """Declare the arguments."""
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="print a report for an issue, without values, addresses or folders of yours",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print all findings; exit code 1 if anything configured is broken."""
-    del args
+    if args.report:
+        return _report()
     broken = False
     for title, check in SECTIONS:
         print(title)
         for finding in check():
-            print(f"  {finding.state:<8} {finding.what}")
-            if finding.fix:
-                print(f"  {'':<8} fix: {finding.fix}")
+            for line in _lines(finding):
+                print(f"  {line}")
             broken = broken or finding.state == "problem"
     return 1 if broken else 0
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    yield f"{finding.state:<8} {finding.what}"
+    if finding.fix:
+        yield f"{'':<8} fix: {finding.fix}"
+
+
+def _report() -> int:
+    """Print the report; what is broken is in it, so there is no failure."""
+    import os
+    from pathlib import Path
+
+    from bathysphere.cli.support_report import support_report
+
+    sections = (
+        (title, [line for finding in check() for line in _lines(finding)])
+        for title, check in SECTIONS
+    )
+    for line in support_report(sections, environment=os.environ, home=Path.home()):
+        print(line)
+    return 0
 
 
 # ── installation ──
