@@ -49,6 +49,12 @@ lock: ## Regenerate requirements.lock and the locks of the image, the test mint 
 	  -o src/bathysphere/testing/mint/requirements.lock
 	$(COMPILE) benchmarks/security/agentdojo/requirements.in --no-deps -o benchmarks/security/agentdojo/requirements.lock
 
+image-root: ## Build the image's root file system by the Containerfile's steps, and use it; last line is JSON
+	@scripts/services.sh
+	@rm -rf --one-file-system .cache/image
+	@unshare --mount --propagation private $(PY) -W ignore tests/image/image_campaign.py .cache/image
+	@rm -rf --one-file-system .cache/image
+
 lint: ## Lint, and check formatting
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
