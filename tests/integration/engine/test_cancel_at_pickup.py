@@ -73,6 +73,29 @@ async def test_a_run_cancelled_while_it_is_claimed_ends(rig: Rig):
             group.create_task(pair())
 
 
+async def test_a_cancellation_that_a_library_swallows_is_repeated(rig: Rig):
+    steps = {"items": [], "name": "a", "steps": 200, "delay": 0.1}
+    run = await rig.start(uuid4(), "steps", input=steps)
+    is_waiting, is_swallowed = asyncio.Event(), asyncio.Event()
+    async with rig.working() as worker:
+        closes_step = worker._executor._closes_step
+
+        async def swallow(run: Any) -> bool:
+            """As `asyncio.wait_for` does if the connection comes with the cancellation."""
+            try:
+                is_waiting.set()
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                is_swallowed.set()
+            return await closes_step(run)
+
+        worker._executor._closes_step = swallow
+        await is_waiting.wait()
+        await rig.runs.cancel(run.run_id, owner=ALICE)
+        assert (await rig.ended(run, seconds=10)).status == "cancelled"
+    assert is_swallowed.is_set()
+
+
 async def test_a_running_or_finished_job_is_not_requeued(rig: Rig):
     await rig.start(uuid4(), "steps", input={})
     jobs = rig.queue.app.job_manager

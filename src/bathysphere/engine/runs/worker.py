@@ -16,6 +16,7 @@ from uuid import UUID
 import psycopg
 from langgraph.runtime import RunControl
 from procrastinate.exceptions import ConnectorException
+from procrastinate.job_context import AbortReason
 from procrastinate.worker import Worker as QueueWorker
 
 from bathysphere.core.clock import Clock
@@ -42,6 +43,8 @@ class WorkerOptions:
     beat_seconds: float = 1.0
     stalled_after: float = 5.0
     recovery_seconds: float = 1.0
+    cancel_again_seconds: float = 3.0
+    """A run that goes on so long after it was cancelled is cancelled again."""
     orphan_seconds: float = 30.0
     poll_seconds: float = 1.0
     sweep_seconds: float = 5.0
@@ -154,6 +157,7 @@ class Worker:
         tasks = [
             asyncio.create_task(self._report_loop(heartbeat)),
             asyncio.create_task(self._recover_runs()),
+            asyncio.create_task(self._cancel_again()),
             asyncio.create_task(self._sweep()),
             *(asyncio.create_task(companion()) for companion in self._companions),
         ]
@@ -180,6 +184,27 @@ class Worker:
                         _log.error("Requeued run %s, which had no job", run_id)
             except psycopg.Error as error:
                 _log.warning("Cannot look for dead workers: %s", error)
+
+    async def _cancel_again(self) -> None:
+        """Cancel again the runs that go on after they were cancelled.
+
+        Procrastinate cancels a job's task once, and `asyncio.wait_for`, with which libraries wait
+        for connections, may swallow that before Python 3.12.
+        """
+        before: set[asyncio.Task[Any]] = set()
+        while True:
+            await asyncio.sleep(self._options.cancel_again_seconds)
+            running = self._worker._running_jobs if self._worker is not None else {}
+            # The executor takes a cancellation back as soon as it has noticed it.
+            going_on = {
+                task
+                for task, context in running.items()
+                if task.cancelling() and context.abort_reason() is AbortReason.USER_REQUEST
+            }
+            for task in going_on & before:
+                _log.warning("A run went on after it was cancelled, and is cancelled again")
+                task.cancel()
+            before = going_on
 
     async def _sweep(self) -> None:
         """Delete the threads of stateless runs that are over."""
