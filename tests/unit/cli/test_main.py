@@ -91,6 +91,7 @@ def test_every_module_of_the_folder_is_a_command():
         "main",
         "mcp_hub",
         "simple_config",
+        "support_report",
         "targets",
     }
     assert modules == set(front.COMMANDS)

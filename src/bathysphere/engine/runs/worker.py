@@ -202,7 +202,8 @@ class Worker:
                 if task.cancelling() and context.abort_reason() is AbortReason.USER_REQUEST
             }
             for task in going_on & before:
-                _log.warning("A run went on after it was cancelled, and is cancelled again")
+                run_id = running[task].job.task_kwargs["run_id"]
+                _log.warning("Cancelled run %s again, which had not stopped", run_id)
                 task.cancel()
             before = going_on
 
