@@ -323,7 +323,9 @@ SELECT 1 FROM engine.assistants
  WHERE tenant = %(tenant)s AND owner = %(owner)s AND assistant_id = %(assistant)s FOR UPDATE
 """
 _NEWEST = f"""
-SELECT current.*, known.versions, known.newest
+SELECT current.assistant_id, current.version, current.created_at, current.updated_at,
+       current.graph, current.name, current.description, current.config, current.context,
+       current.metadata, known.versions, known.newest
   FROM ({_CURRENT} AND a.assistant_id = %(assistant)s) current,
        (SELECT count(*) AS versions, max(version) AS newest FROM engine.assistant_versions
          WHERE tenant = %(tenant)s AND owner = %(owner)s AND assistant_id = %(assistant)s) known
@@ -336,7 +338,8 @@ UPDATE engine.assistants a SET version = %(version)s, updated_at = now()
                   AND v.assistant_id = a.assistant_id AND v.version = %(version)s)
 """
 _VERSIONS = b"""
-SELECT v.*, v.created_at AS updated_at
+SELECT v.assistant_id, v.version, v.created_at, v.created_at AS updated_at,
+       v.graph, v.name, v.description, v.config, v.context, v.metadata
   FROM engine.assistant_versions v
  WHERE v.tenant = %(tenant)s AND v.owner = %(owner)s AND v.assistant_id = %(assistant)s
    AND v.metadata @> %(metadata)s

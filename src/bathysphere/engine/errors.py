@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Self
 from uuid import UUID
 
-from bathysphere.core.errors import BathysphereError, CallerError
+from bathysphere.core.errors import BathysphereError, CallerError, ConfigError
 from bathysphere.engine.fairness import WaitingLimits
 
 
@@ -120,6 +120,12 @@ class QuestionNotFound(AnswerRefused):
     """The question is not open: it never existed, or was superseded."""
 
     code = "question_not_found"
+
+
+class MigrationBlocked(ConfigError):
+    """A migration cannot lock a table, because a long transaction uses it."""
+
+    code = "migration_blocked"
 
 
 class Superseded(BathysphereError):

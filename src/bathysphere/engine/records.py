@@ -95,8 +95,11 @@ class Work:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the JSON form stored in `engine.runs`."""
-        values: dict[str, Any] = {k: tuple(v) if k in _TUPLES else v for k, v in data.items()}
+        """Read the JSON form stored in `engine.runs`; fields of a newer version are ignored."""
+        known = cls.__dataclass_fields__
+        values: dict[str, Any] = {
+            k: tuple(v) if k in _TUPLES else v for k, v in data.items() if k in known
+        }
         return cls(**values)
 
 
@@ -159,7 +162,7 @@ class Run:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Build a run from a row of `engine.runs`."""
-        values = {name: row[name] for name in _PLAIN}
+        values = {name: row[name] for name in _PLAIN_OF_RUN}
         return cls(
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
             work=Work.from_json(row["work"]),
@@ -168,7 +171,7 @@ class Run:
         )
 
 
-_PLAIN = (
+_PLAIN_OF_RUN = (
     "run_id",
     "thread_id",
     "graph",
@@ -186,3 +189,6 @@ _PLAIN = (
     "started_at",
     "finished_at",
 )
+# Statements name their columns: a prepared `SELECT *` fails once a newer version has added one.
+RUN_COLUMNS = ", ".join(("tenant", "owner", "work", *_PLAIN_OF_RUN))
+THREAD_COLUMNS = "thread_id, tenant, owner, status, metadata, created_at, updated_at"

@@ -13,7 +13,7 @@ from bathysphere.engine.database.tenant_reads import tenant_connection
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
 from bathysphere.engine.events.log import EventLog
 from bathysphere.engine.namespaces import engine_thread_namespace, owner_namespace
-from bathysphere.engine.records import Thread, ThreadSortBy, ThreadStatus
+from bathysphere.engine.records import THREAD_COLUMNS, Thread, ThreadSortBy, ThreadStatus
 from bathysphere.engine.thread_lock import lock_thread
 
 
@@ -38,8 +38,9 @@ class Threads:
         async with self._pool.connection() as connection:
             row = await (
                 await connection.execute(
-                    "INSERT INTO engine.threads (thread_id, tenant, owner, metadata)"
-                    " VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING *",
+                    "INSERT INTO engine.threads (thread_id, tenant, owner, metadata)"  # noqa: S608  # our constant
+                    " VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
+                    f" RETURNING {THREAD_COLUMNS}".encode(),
                     (thread_id, owner.tenant, owner.user, Jsonb(dict(metadata or {}))),
                 )
             ).fetchone()
@@ -50,8 +51,8 @@ class Threads:
         async with tenant_connection(self._pool, owner) as connection:
             row = await (
                 await connection.execute(
-                    "SELECT * FROM engine.threads"
-                    " WHERE thread_id = %s AND tenant = %s AND owner = %s",
+                    f"SELECT {THREAD_COLUMNS} FROM engine.threads"  # noqa: S608  # our constant
+                    " WHERE thread_id = %s AND tenant = %s AND owner = %s".encode(),
                     (thread_id, owner.tenant, owner.user),
                 )
             ).fetchone()
@@ -78,7 +79,7 @@ class Threads:
         async with tenant_connection(self._pool, owner) as connection:
             rows = await (
                 await connection.execute(
-                    f"SELECT * FROM engine.threads WHERE {_WHERE}"  # noqa: S608  # our constant
+                    f"SELECT {THREAD_COLUMNS} FROM engine.threads WHERE {_WHERE}"  # noqa: S608  # our constant
                     f" ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s".encode(),
                     {**values, "limit": limit, "offset": offset},
                 )

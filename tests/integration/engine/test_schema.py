@@ -11,8 +11,10 @@ from procrastinate import App, PsycopgConnector
 from procrastinate.schema import SchemaManager
 from procrastinate.worker import Worker as QueueWorker
 
+from bathysphere.engine.database import schema
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.database.schema import migrate, migration_scripts, queue_scripts
+from bathysphere.engine.errors import MigrationBlocked
 from bathysphere.testing.postgres import temporary_database
 
 pytestmark = pytest.mark.services
@@ -98,3 +100,52 @@ async def test_several_processes_migrate_at_once_and_one_does_the_work(empty: Da
     assert applied[:3] == [[], [], []]
     assert applied[3] == sorted(applied[3])
     assert applied[3][0] == "0001_threads_and_runs.sql"
+
+
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next version, with one migration more."""
+    scripts = {**migration_scripts(), "9999_next.sql": "ALTER TABLE engine.runs ADD COLUMN x int"}
+    monkeypatch.setattr(schema, "migration_scripts", lambda: scripts)
+
+
+async def test_a_migration_that_must_wait_lets_others_pass(
+    empty: Database, request: pytest.FixtureRequest
+):
+    await migrate(empty)
+    request.getfixturevalue("newer")
+    with psycopg.connect(empty.url) as long, psycopg.connect(empty.url, autocommit=True) as other:
+        long.execute("SELECT count(*) FROM engine.runs")  # holds its lock until the end
+        migrating = asyncio.create_task(migrate(empty))
+        await asyncio.sleep(0.5)
+        other.execute("SET statement_timeout = '10s'")
+        reading = asyncio.to_thread(other.execute, "SELECT count(*) FROM engine.runs")
+        await asyncio.wait_for(reading, 10)
+        assert not migrating.done()
+        long.rollback()
+        assert await asyncio.wait_for(migrating, 20) == ["9999_next.sql"]
+
+
+async def test_a_migration_that_never_gets_its_lock_says_what_to_do(
+    empty: Database, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+):
+    await migrate(empty)
+    request.getfixturevalue("newer")
+    monkeypatch.setattr(schema, "_LOCK_ATTEMPTS", 1)
+    with psycopg.connect(empty.url) as long:
+        long.execute("SELECT count(*) FROM engine.runs")
+        with pytest.raises(MigrationBlocked, match="9999_next"):
+            await migrate(empty)
+
+
+async def test_a_worker_waits_for_the_migrations_of_its_version(
+    empty: Database, request: pytest.FixtureRequest
+):
+    for step in ("empty", "older"):
+        waiting = asyncio.create_task(schema.wait_until_migrated(empty, poll_seconds=0.05))
+        await asyncio.sleep(0.5)
+        assert not waiting.done(), step
+        await migrate(empty)
+        await asyncio.wait_for(waiting, 10)
+        if step == "empty":
+            request.getfixturevalue("newer")

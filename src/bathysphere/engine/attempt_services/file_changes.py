@@ -164,13 +164,16 @@ _DROP = """
 DELETE FROM engine.file_changes
  WHERE tenant = %(tenant)s AND thread_id = %(thread)s AND call = %(call)s AND finished_at IS NULL
 """
-_SELECT = """
-SELECT change.*, undo.change_id AS undone_by
+_COLUMNS = ", ".join(
+    f"change.{name}" for name in RecordedChange.__dataclass_fields__ if name != "undone_by"
+)
+_SELECT = f"""
+SELECT {_COLUMNS}, undo.change_id AS undone_by
   FROM engine.file_changes change
   LEFT JOIN engine.file_changes undo ON undo.undoes = change.change_id
  WHERE change.tenant = %(tenant)s AND change.workspace = %(workspace)s
    AND change.finished_at IS NOT NULL
-"""
+"""  # noqa: S608  # our own constant
 _LIST = f"""{_SELECT}
    AND (%(before)s::bigint IS NULL OR change.change_id < %(before)s)
  ORDER BY change.change_id DESC LIMIT %(limit)s

@@ -58,7 +58,6 @@ class Cron:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Build a schedule from a row of `engine.crons`."""
-        plain = ("graph", "assistant_id", "schedule", "payload", "timezone", "end_time", "strategy")
         return cls(
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
             options=CronOptions(
@@ -66,10 +65,14 @@ class Cron:
                 is_enabled=row["enabled"],
                 keeps_thread=row["keeps_thread"],
                 metadata=row["metadata"],
-                **{name: row[name] for name in plain},
+                **{name: row[name] for name in _OPTIONS},
             ),
             **{name: row[name] for name in _PLAIN},
         )
 
 
 _PLAIN = ("cron_id", "thread_id", "next_run_at", "disabled_reason", "created_at", "updated_at")
+_OPTIONS = ("graph", "assistant_id", "schedule", "payload", "timezone", "end_time", "strategy")
+CRON_COLUMNS = ", ".join(
+    ("tenant", "owner", "work", "enabled", "keeps_thread", "metadata", *_OPTIONS, *_PLAIN)
+)

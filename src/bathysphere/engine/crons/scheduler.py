@@ -22,7 +22,7 @@ from psycopg_pool import PoolTimeout
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import CallerError
 from bathysphere.engine.crons.database_clock import DatabaseClock, read_database_clock
-from bathysphere.engine.crons.records import Cron
+from bathysphere.engine.crons.records import CRON_COLUMNS, Cron
 from bathysphere.engine.crons.schedule import Schedule
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.errors import InvalidSchedule, ThreadBusy
@@ -230,9 +230,10 @@ def _following(schedule: Schedule, moment: datetime) -> datetime | None:
         return None
 
 
+_CRON_COLUMNS = ", ".join(f"cron.{name}" for name in CRON_COLUMNS.split(", "))
 # A scheduler that is paused must not keep its lock.
 _DUE = f"""
-SELECT cron.*, {IDLE_TIMEOUT},
+SELECT {_CRON_COLUMNS}, {IDLE_TIMEOUT},
        cron.key_id IS NULL OR EXISTS (
            SELECT 1 FROM identity.api_keys key
             WHERE key.key_id = cron.key_id

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
 from bathysphere.engine.crons.database_clock import DatabaseClock, read_database_clock
-from bathysphere.engine.crons.records import Cron, CronOptions, Grant
+from bathysphere.engine.crons.records import CRON_COLUMNS, Cron, CronOptions, Grant
 from bathysphere.engine.crons.schedule import Schedule
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.database.tenant_reads import tenant_connection
@@ -99,7 +99,8 @@ class Crons:
         async with tenant_connection(self._pool, owner) as connection:
             row = await (
                 await connection.execute(
-                    "SELECT * FROM engine.crons WHERE cron_id = %s AND tenant = %s AND owner = %s",
+                    f"SELECT {CRON_COLUMNS} FROM engine.crons"  # noqa: S608  # our constant
+                    " WHERE cron_id = %s AND tenant = %s AND owner = %s".encode(),
                     (cron_id, owner.tenant, owner.user),
                 )
             ).fetchone()
@@ -120,7 +121,8 @@ class Crons:
         """Return the owner's schedules that match."""
         order = f"{_COLUMNS[sort_by]} {'DESC' if is_descending else 'ASC'} NULLS LAST, cron_id"
         query = (
-            f"SELECT * FROM engine.crons WHERE {_WHERE} ORDER BY {order}"  # noqa: S608  # our names
+            f"SELECT {CRON_COLUMNS} FROM engine.crons"  # noqa: S608  # our names
+            f" WHERE {_WHERE} ORDER BY {order}"
             " LIMIT %(limit)s OFFSET %(offset)s"
         )
         values = {**_filter(wanted, owner), "limit": limit, "offset": offset}
@@ -254,7 +256,7 @@ AND (%(thread)s::uuid IS NULL OR thread_id = %(thread)s)
 AND (%(enabled)s::boolean IS NULL OR enabled = %(enabled)s)
 AND metadata @> %(metadata)s
 """
-_INSERT = """
+_INSERT = f"""
 INSERT INTO engine.crons
        (cron_id, tenant, owner, thread_id, graph, assistant_id, schedule, timezone, end_time,
         next_run_at, enabled, payload, work, strategy, keeps_thread, metadata, key_id,
@@ -266,9 +268,9 @@ SELECT %(cron)s, %(tenant)s, %(owner)s, %(thread)s::uuid, %(graph)s, %(assistant
  WHERE %(thread)s::uuid IS NULL OR EXISTS (
        SELECT 1 FROM engine.threads
         WHERE thread_id = %(thread)s AND tenant = %(tenant)s AND owner = %(owner)s)
-RETURNING *
-"""
-_UPDATE = """
+RETURNING {CRON_COLUMNS}
+""".encode()  # noqa: S608  # our own constant
+_UPDATE = f"""
 UPDATE engine.crons
    SET graph = %(graph)s, assistant_id = %(assistant)s, schedule = %(schedule)s,
        timezone = %(timezone)s, end_time = %(end)s::timestamptz,
@@ -282,5 +284,5 @@ UPDATE engine.crons
        metadata = %(metadata)s, key_id = %(key)s,
        authorized_until = %(now)s + make_interval(secs => %(seconds)s::float), updated_at = %(now)s
  WHERE cron_id = %(cron)s AND tenant = %(tenant)s AND owner = %(owner)s
-RETURNING *
-"""
+RETURNING {CRON_COLUMNS}
+""".encode()  # noqa: S608  # our own constant

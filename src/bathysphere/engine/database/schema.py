@@ -4,6 +4,7 @@ Any number of processes may call `migrate` at once; one does the work, the other
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -14,11 +15,16 @@ from langgraph.store.postgres.aio import AsyncPostgresStore
 from procrastinate import App, PsycopgConnector
 from procrastinate.schema import SchemaManager
 from psycopg import AsyncConnection
+from psycopg.errors import LockNotAvailable, UndefinedTable
 from psycopg.rows import dict_row
 
 from bathysphere.engine.database.pool import Connection, Database
+from bathysphere.engine.errors import MigrationBlocked
 
+_log = logging.getLogger(__name__)
 _LOCK = 0x6261_7468  # any number, as long as nothing else in this database uses it
+_LOCK_SECONDS = 2
+_LOCK_ATTEMPTS = 30
 
 
 _CREATE_TABLE = (
@@ -95,11 +101,8 @@ async def _migrate_procrastinate(connection: Connection, database: Database) -> 
     for name, script in queue_scripts().items():
         if name in known:
             continue
-        async with connection.transaction():
-            # Otherwise the schema of the installed version was just created and includes them all.
-            if has_baseline:
-                await connection.execute(script.encode())
-            await connection.execute("INSERT INTO engine.migrations (name) VALUES (%s)", (name,))
+        # Without a baseline, the installed version's schema was just created and includes them all.
+        await _apply(connection, name, script if has_baseline else None)
 
 
 async def _applied_names(connection: Connection) -> set[str]:
@@ -113,8 +116,55 @@ async def _migrate_own(connection: Connection) -> list[str]:
     for name, script in migration_scripts().items():
         if name in applied:
             continue
-        async with connection.transaction():
-            await connection.execute(script.encode())
-            await connection.execute("INSERT INTO engine.migrations (name) VALUES (%s)", (name,))
+        await _apply(connection, name, script)
         fresh.append(name)
     return fresh
+
+
+async def _apply(connection: Connection, name: str, script: str | None) -> None:
+    """Apply a migration and record it.
+
+    While `ALTER TABLE` waits for one long transaction, every later statement on the table waits
+    behind it. So it gives up after a moment, lets the others pass and tries again.
+    """
+    for attempt in range(_LOCK_ATTEMPTS):
+        try:
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'".encode())
+                if script is not None:
+                    await connection.execute(script.encode())
+                await connection.execute(
+                    "INSERT INTO engine.migrations (name) VALUES (%s)", (name,)
+                )
+        except LockNotAvailable:
+            _log.info("Migration %s waits for a table that is in use", name)
+            await asyncio.sleep(min(5.0, 0.2 * 2**attempt))
+        else:
+            return
+    raise MigrationBlocked(
+        f"Migration {name} could not lock its tables",
+        hint="end long transactions (see `pg_stat_activity`), then migrate again",
+    )
+
+
+async def wait_until_migrated(database: Database, *, poll_seconds: float = 1.0) -> None:
+    """Wait until someone else has applied this version's migrations; say so while waiting."""
+    connection: Connection = await AsyncConnection.connect(
+        database.url, autocommit=True, row_factory=dict_row, prepare_threshold=None
+    )
+    said = None
+    async with connection:
+        while missing := await _missing(connection):
+            if missing != said:
+                _log.warning(
+                    "Waiting for `bathysphere migrate`; missing: %s", ", ".join(sorted(missing))
+                )
+                said = missing
+            await asyncio.sleep(poll_seconds)
+
+
+async def _missing(connection: Connection) -> set[str]:
+    try:
+        return migration_scripts().keys() - await _applied_names(connection)
+    except UndefinedTable:
+        return set(migration_scripts())

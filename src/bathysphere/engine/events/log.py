@@ -61,9 +61,10 @@ class Event:
 
     @classmethod
     def decode(cls, body: bytes) -> Self:
-        """Decode an event from its line of JSON."""
+        """Decode an event from its line of JSON; fields of a newer version are ignored."""
         values = orjson.loads(body)
-        return cls(**{**values, "namespace": tuple(values["namespace"])})
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        return cls(**{**known, "namespace": tuple(values["namespace"])})
 
 
 @dataclass(frozen=True, slots=True)

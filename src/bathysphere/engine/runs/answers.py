@@ -285,10 +285,10 @@ def _check_decisions(question: Interrupt[Any], answer: Any) -> None:
 
 
 _SAVED = """
-SELECT answer.*, run.status, run.cancel FROM engine.answers answer
+SELECT answer.interrupt_id, answer.answer, answer.run_id, run.status, run.cancel FROM engine.answers answer
   LEFT JOIN engine.runs run USING (run_id)
  WHERE answer.thread_id = %s
-"""
+"""  # noqa: E501
 _RUNNING = "SELECT 1 FROM engine.runs WHERE thread_id = %s AND status = 'running' LIMIT 1"
 _ASKED = "SELECT work FROM engine.runs WHERE run_id = %s AND thread_id = %s"
 _CARRY = "UPDATE engine.answers SET run_id = %s WHERE thread_id = %s AND interrupt_id = ANY(%s)"

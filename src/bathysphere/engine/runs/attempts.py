@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from bathysphere.engine.checkpoints.rollback import reopen_questions, roll_back, save_writes
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.fencing import superseded
-from bathysphere.engine.records import CancelAction, Run
+from bathysphere.engine.records import RUN_COLUMNS, CancelAction, Run
 from bathysphere.engine.runs.queue import current_job
 from bathysphere.engine.thread_lock import try_lock_thread, update_thread_status
 
@@ -65,8 +65,8 @@ class Attempts:
         async with self._pool.connection() as connection:
             row = await (
                 await connection.execute(
-                    "SELECT * FROM engine.runs"
-                    " WHERE run_id = %s AND status NOT IN ('pending', 'running')",
+                    f"SELECT {RUN_COLUMNS} FROM engine.runs"  # noqa: S608  # our constant
+                    " WHERE run_id = %s AND status NOT IN ('pending', 'running')".encode(),
                     (run_id,),
                 )
             ).fetchone()
@@ -139,8 +139,9 @@ class Attempts:
         """
         row = await (
             await connection.execute(
-                "SELECT * FROM engine.runs WHERE run_id = %s AND attempt = %s"
-                " AND token IS NULL AND status <> 'running'",
+                f"SELECT {RUN_COLUMNS} FROM engine.runs"  # noqa: S608  # our constant
+                " WHERE run_id = %s AND attempt = %s"
+                " AND token IS NULL AND status <> 'running'".encode(),
                 (run.run_id, run.attempt),
             )
         ).fetchone()
@@ -150,7 +151,8 @@ class Attempts:
 # A run that is `running` when it is opened has lost its worker. Progress is a new checkpoint or a
 # new write of the newest one; attempts and losses are counted since the last progress. The first
 # attempt often writes only the input, which does not count as progress.
-_OPEN = """
+_RUNS_COLUMNS = ", ".join(f"runs.{name}" for name in RUN_COLUMNS.split(", "))
+_OPEN = f"""
 WITH here AS (
 SELECT r.run_id, concat(newest.id, ':', (
            SELECT count(*) FROM checkpoint_writes
@@ -173,15 +175,15 @@ UPDATE engine.runs
         SELECT 1 FROM procrastinate_jobs
          WHERE id = %(job)s AND status = 'doing' AND worker_id = %(worker)s
            AND attempts = %(tries)s))
-RETURNING runs.*, EXISTS (
+RETURNING {_RUNS_COLUMNS}, EXISTS (
     SELECT 1 FROM checkpoint_writes
      WHERE thread_id = runs.thread_id::text AND checkpoint_ns = '' AND channel = '__interrupt__'
        AND checkpoint_id = (SELECT max(checkpoint_id) FROM checkpoints
                              WHERE thread_id = runs.thread_id::text AND checkpoint_ns = '')
 ) AS has_interrupt
-"""
+""".encode()  # noqa: S608  # our own constants
 # Saved writes are not needed after a run that ended without an error.
-_FINISH = """
+_FINISH = f"""
 WITH ended AS (
 UPDATE engine.runs
    SET status = CASE WHEN cancel = 'rollback' THEN 'cancelled' ELSE %(status)s END,
@@ -189,11 +191,11 @@ UPDATE engine.runs
                     ELSE %(error)s::jsonb END,
        token = NULL, finished_at = now()
  WHERE run_id = %(run)s AND token = %(token)s
-RETURNING *
+RETURNING {RUN_COLUMNS}
 ), forgotten AS (
 DELETE FROM engine.writes_before
  USING ended WHERE writes_before.run_id = ended.run_id
    AND ended.status IN ('success', 'interrupted')
 )
-SELECT * FROM ended
-"""
+SELECT {RUN_COLUMNS} FROM ended
+""".encode()  # noqa: S608  # our own constants

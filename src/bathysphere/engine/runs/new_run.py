@@ -11,7 +11,7 @@ from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection
 from bathysphere.engine.errors import TooManyWaiting
 from bathysphere.engine.fairness import ROOM, WaitingLimits
-from bathysphere.engine.records import Run, Strategy, Work
+from bathysphere.engine.records import RUN_COLUMNS, Run, Strategy, Work
 from bathysphere.engine.runs.queue import defer_sql
 
 
@@ -102,5 +102,5 @@ SELECT %(run)s, %(thread)s, %(tenant)s, %(owner)s, %(graph)s,
             ELSE jsonb_set(%(work)s::jsonb, '{{resume}}', taken.answers) END,
        fair.tag, job.id, %(deletes_thread)s
   FROM fair, job, taken
-RETURNING *
+RETURNING {RUN_COLUMNS}
 """.encode()  # noqa: S608  # our own constants

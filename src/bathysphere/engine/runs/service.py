@@ -24,7 +24,7 @@ from bathysphere.engine.database.tenant_reads import tenant_connection
 from bathysphere.engine.errors import RunIdTaken, RunNotFound, ThreadBusy
 from bathysphere.engine.events.log import Event, EventLog
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
-from bathysphere.engine.records import CancelAction, Run, RunStatus
+from bathysphere.engine.records import RUN_COLUMNS, CancelAction, Run, RunStatus
 from bathysphere.engine.runs.new_run import NewRun, insert
 from bathysphere.engine.runs.queue import Queue
 from bathysphere.engine.thread_lock import lock_busy, lock_thread, update_thread_status
@@ -175,7 +175,8 @@ class Runs:
         async with tenant_connection(self._pool, owner) as connection:
             row = await (
                 await connection.execute(
-                    "SELECT * FROM engine.runs WHERE run_id = %s AND tenant = %s AND owner = %s",
+                    f"SELECT {RUN_COLUMNS} FROM engine.runs"  # noqa: S608  # our constant
+                    " WHERE run_id = %s AND tenant = %s AND owner = %s".encode(),
                     (run_id, owner.tenant, owner.user),
                 )
             ).fetchone()
@@ -197,10 +198,10 @@ class Runs:
         async with tenant_connection(self._pool, owner) as connection:
             rows = await (
                 await connection.execute(
-                    "SELECT * FROM engine.runs"
+                    f"SELECT {RUN_COLUMNS} FROM engine.runs"  # noqa: S608  # our constant
                     " WHERE thread_id = %s AND tenant = %s AND owner = %s"
                     " AND (%s::text[] IS NULL OR status = ANY(%s))"
-                    " ORDER BY seq DESC LIMIT %s OFFSET %s",
+                    " ORDER BY seq DESC LIMIT %s OFFSET %s".encode(),
                     (thread_id, owner.tenant, owner.user, wanted, wanted, limit, offset),
                 )
             ).fetchall()
@@ -243,7 +244,11 @@ class Runs:
 
     async def _find(self, connection: Connection, new: NewRun, owner: Owner) -> Run | None:
         row = await (
-            await connection.execute("SELECT * FROM engine.runs WHERE run_id = %s", (new.run_id,))
+            await connection.execute(
+                f"SELECT {RUN_COLUMNS} FROM engine.runs"  # noqa: S608  # our constant
+                " WHERE run_id = %s".encode(),
+                (new.run_id,),
+            )
         ).fetchone()
         if row is None:
             return None
@@ -270,9 +275,9 @@ class Runs:
         """Return the thread's active runs, oldest first, locked until the transaction ends."""
         rows = await (
             await connection.execute(
-                "SELECT * FROM engine.runs"
+                f"SELECT {RUN_COLUMNS} FROM engine.runs"  # noqa: S608  # our constant
                 " WHERE thread_id = %s AND status IN ('pending', 'running')"
-                " ORDER BY seq FOR NO KEY UPDATE",
+                " ORDER BY seq FOR NO KEY UPDATE".encode(),
                 (thread_id,),
             )
         ).fetchall()

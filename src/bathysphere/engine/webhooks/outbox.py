@@ -36,12 +36,14 @@ class Delivery:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Build from a row of `engine.webhooks`."""
-        plain = ("webhook_id", "run_id", "url", "receiver", "checkpoint_id", "attempts")
         return cls(
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
-            created_at=row["created_at"],
-            **{name: row[name] for name in plain},
+            **{name: row[name] for name in _PLAIN},
         )
+
+
+_PLAIN = ("webhook_id", "run_id", "url", "receiver", "checkpoint_id", "attempts", "created_at")
+_COLUMNS = ", ".join(("tenant", "owner", *_PLAIN))
 
 
 class Outbox:
@@ -96,7 +98,7 @@ class Outbox:
             await connection.execute(statement.encode(), {**values, **fence})
 
 
-_CLAIM = """
+_CLAIM = f"""
 UPDATE engine.webhooks
    SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => %(lease)s)
  WHERE webhook_id = (
@@ -109,8 +111,8 @@ UPDATE engine.webhooks
                WHERE busy.tenant = webhooks.tenant AND busy.receiver = webhooks.receiver)
         ORDER BY next_attempt_at LIMIT 1
           FOR UPDATE SKIP LOCKED)
-RETURNING *
-"""
+RETURNING {_COLUMNS}
+""".encode()  # noqa: S608  # our own constant
 _FENCE = "WHERE webhook_id = %(webhook)s AND attempts = %(attempts)s AND dead_at IS NULL"
 _RETRY = f"""
 UPDATE engine.webhooks

@@ -19,6 +19,7 @@ from bathysphere.payments.ledger.errors import (
     TokenAlreadyUsed,
 )
 from bathysphere.payments.ledger.records import (
+    SESSION_COLUMNS,
     Checked,
     Connection,
     Deposited,
@@ -99,8 +100,8 @@ class Accounts:
         async with self._pool.connection() as connection:
             row = await _one(
                 connection,
-                "SELECT * FROM payments.sessions WHERE thread_id = %s AND tenant = %s"
-                " AND owner = %s ORDER BY epoch DESC LIMIT 1",
+                f"SELECT {SESSION_COLUMNS} FROM payments.sessions"  # noqa: S608  # our constant
+                " WHERE thread_id = %s AND tenant = %s AND owner = %s ORDER BY epoch DESC LIMIT 1",
                 (thread_id, payer.tenant, payer.user),
             )
         return Session.from_row(row) if row is not None else None
@@ -122,9 +123,9 @@ class Accounts:
         async with self._pool.connection() as connection:
             row = await _one(
                 connection,
-                "UPDATE payments.sessions SET status = 'closing', closing_at = %s"
+                "UPDATE payments.sessions SET status = 'closing', closing_at = %s"  # noqa: S608  # our constant
                 " WHERE thread_id = %s AND tenant = %s AND owner = %s AND status = 'open'"
-                " RETURNING *",
+                f" RETURNING {SESSION_COLUMNS}",
                 (self._clock.now(), thread_id, payer.tenant, payer.user),
             )
         if row is not None:
@@ -207,8 +208,9 @@ class Accounts:
             )
         row = await _one(
             connection,
-            "UPDATE payments.sessions SET credited = credited + %s, used_at = %s,"
-            " expires_at = LEAST(expires_at, %s) WHERE session_id = %s RETURNING *",
+            "UPDATE payments.sessions SET credited = credited + %s, used_at = %s,"  # noqa: S608  # our constant
+            " expires_at = LEAST(expires_at, %s) WHERE session_id = %s"
+            f" RETURNING {SESSION_COLUMNS}",
             (token.credited, now, token.locktime - self._close_before, session.session_id),
         )
         await post(connection, session.session_id, "deposit", deposit, "mint", "balance",
@@ -227,12 +229,12 @@ class Accounts:
         `holder` is the run making the call: a `kept` charge is charged again for another run.
         """
         values = (thread_id, payer.tenant, payer.user, key, amount, holder, self._clock.now())
-        return await self._post("SELECT * FROM payments.charge(%s, %s, %s, %s, %s, %s, %s)", values)
+        return await self._post(f"{_POSTED} payments.charge(%s, %s, %s, %s, %s, %s, %s)", values)
 
     async def complete(self, thread_id: str, key: str, amount: int, memo: bytes) -> Posted:
         """Store the answer and reduce the charge to at most `amount`; if `voided`, charge again."""
         values = (thread_id, key, amount, memo, self._clock.now())
-        return await self._post("SELECT * FROM payments.complete(%s, %s, %s, %s, %s)", values)
+        return await self._post(f"{_POSTED} payments.complete(%s, %s, %s, %s, %s)", values)
 
     async def void(self, thread_id: str, key: str) -> bool:
         """Refund the charge of a failed call; False if it cannot be refunded."""
@@ -311,19 +313,24 @@ def _already_used() -> TokenAlreadyUsed:
     return TokenAlreadyUsed("This token was already deposited", hint="send a new token")
 
 
-_OPEN_OF_THREAD = "SELECT * FROM payments.sessions WHERE thread_id = %(thread)s AND status = 'open'"
-_OPEN = """
+_POSTED = "SELECT outcome, balance, spent, memo FROM"
+_OPEN_OF_THREAD = f"""
+SELECT {SESSION_COLUMNS} FROM payments.sessions
+ WHERE thread_id = %(thread)s AND status = 'open'
+"""  # noqa: S608  # our own constant
+_OPEN = f"""
 INSERT INTO payments.sessions (session_id, thread_id, epoch, tenant, owner, mint_url, unit,
                                session_pubkey, refund_pubkey, opened_at, used_at)
 SELECT %(session)s, %(thread)s, coalesce(max(epoch), 0) + 1, %(tenant)s, %(owner)s, %(mint)s,
        %(unit)s, %(key)s, %(refund)s, %(now)s, %(now)s
   FROM payments.sessions WHERE thread_id = %(thread)s
-RETURNING *
-"""
-_LOCK_SESSIONS = """
-SELECT * FROM payments.sessions WHERE thread_id = %s AND tenant = %s AND owner = %s
+RETURNING {SESSION_COLUMNS}
+"""  # noqa: S608  # our own constant
+_LOCK_SESSIONS = f"""
+SELECT {SESSION_COLUMNS} FROM payments.sessions
+ WHERE thread_id = %s AND tenant = %s AND owner = %s
  ORDER BY epoch DESC FOR NO KEY UPDATE
-"""
+"""  # noqa: S608  # our own constant
 _KNOWN = """
 SELECT proof.deposit_id, deposit.session_id FROM payments.proofs proof
   JOIN payments.deposits deposit USING (deposit_id)

@@ -63,6 +63,7 @@ _SESSION = (
     "balance",
     "expires_at",
 )
+SESSION_COLUMNS = ", ".join(("tenant", "owner", "frozen_at", *_SESSION))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,5 +182,8 @@ class Refund:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Build from a row of `payments.refunds`."""
-        names = ("refund_id", "session_id", "amount", "token", "status")
-        return cls(ys=tuple(row["ys"]), **{name: row[name] for name in names})
+        return cls(ys=tuple(row["ys"]), **{name: row[name] for name in _REFUND})
+
+
+_REFUND = ("refund_id", "session_id", "amount", "token", "status")
+REFUND_COLUMNS = ", ".join(("ys", *_REFUND))

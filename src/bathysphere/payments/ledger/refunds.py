@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bathysphere.core.clock import Clock
 from bathysphere.core.identity import Owner
-from bathysphere.payments.ledger.records import Pool, Refund
+from bathysphere.payments.ledger.records import REFUND_COLUMNS, Pool, Refund
 
 
 class Refunds:
@@ -30,9 +30,10 @@ class Refunds:
         """List refunds not known to be claimed, least recently checked first."""
         async with self._pool.connection() as connection:
             cursor = await connection.execute(
-                "UPDATE payments.refunds SET asked_at = %s WHERE refund_id IN"
+                "UPDATE payments.refunds SET asked_at = %s WHERE refund_id IN"  # noqa: S608  # our constant
                 " (SELECT refund_id FROM payments.refunds WHERE status <> 'claimed'"
-                "  ORDER BY asked_at NULLS FIRST LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING *",
+                "  ORDER BY asked_at NULLS FIRST LIMIT %s FOR UPDATE SKIP LOCKED)"
+                f" RETURNING {REFUND_COLUMNS}".encode(),
                 (self._clock.now(), limit),
             )
             return [Refund.from_row(row) for row in await cursor.fetchall()]
@@ -47,7 +48,7 @@ class Refunds:
             )
 
 
-_DELIVER = """
+_DELIVER = f"""
 WITH mine AS (
     SELECT refund.refund_id FROM payments.refunds refund
       JOIN payments.sessions session USING (session_id)
@@ -57,5 +58,6 @@ WITH mine AS (
     UPDATE payments.refunds SET status = 'delivered', delivered_at = %(now)s
      WHERE refund_id IN (SELECT refund_id FROM mine) AND status = 'ready'
 )
-SELECT * FROM payments.refunds WHERE refund_id IN (SELECT refund_id FROM mine) ORDER BY made_at
-"""
+SELECT {REFUND_COLUMNS} FROM payments.refunds
+ WHERE refund_id IN (SELECT refund_id FROM mine) ORDER BY made_at
+""".encode()  # noqa: S608  # our own constant

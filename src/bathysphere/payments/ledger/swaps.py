@@ -14,6 +14,7 @@ from bathysphere.core.ids import new_id
 from bathysphere.payments.ledger.accounts import post
 from bathysphere.payments.ledger.errors import Unsealable
 from bathysphere.payments.ledger.records import (
+    SESSION_COLUMNS,
     Connection,
     Pool,
     Prepare,
@@ -70,8 +71,9 @@ class Swaps:
             now = self._clock.now()
             row = await (
                 await connection.execute(
-                    "UPDATE payments.sessions SET refunded = credited - spent, frozen_at = %s,"
-                    " freeze_error = NULL WHERE session_id = %s RETURNING *",
+                    "UPDATE payments.sessions SET refunded = credited - spent, frozen_at = %s,"  # noqa: S608  # our constant
+                    " freeze_error = NULL WHERE session_id = %s"
+                    f" RETURNING {SESSION_COLUMNS}".encode(),
                     (now, session_id),
                 )
             ).fetchone()
@@ -94,7 +96,8 @@ class Swaps:
     async def _lock(self, connection: Connection, session_id: str) -> Session | None:
         row = await (
             await connection.execute(
-                "SELECT * FROM payments.sessions WHERE session_id = %s FOR NO KEY UPDATE",
+                f"SELECT {SESSION_COLUMNS} FROM payments.sessions"  # noqa: S608  # our constant
+                " WHERE session_id = %s FOR NO KEY UPDATE".encode(),
                 (session_id,),
             )
         ).fetchone()
@@ -129,7 +132,8 @@ class Swaps:
         left = session.spent
         deposits = await (
             await connection.execute(
-                "SELECT * FROM payments.deposits WHERE session_id = %s ORDER BY seq",
+                f"SELECT {_DEPOSIT_COLUMNS} FROM payments.deposits"  # noqa: S608  # our constant
+                " WHERE session_id = %s ORDER BY seq".encode(),
                 (session.session_id,),
             )
         ).fetchall()
@@ -344,7 +348,9 @@ class Swaps:
             return None
         return await (
             await connection.execute(
-                "SELECT * FROM payments.deposits WHERE deposit_id = %s", (row["deposit_id"],)
+                f"SELECT {_DEPOSIT_COLUMNS} FROM payments.deposits"  # noqa: S608  # our constant
+                " WHERE deposit_id = %s".encode(),
+                (row["deposit_id"],),
             )
         ).fetchone()
 
@@ -365,6 +371,7 @@ async def _close_if_settled(connection: Connection, session_id: str, now: dateti
     )
 
 
+_DEPOSIT_COLUMNS = "deposit_id, credited, consumed, fee"
 _TAKE = """
 WITH taken AS (
     UPDATE payments.swaps SET leased_by = %(lease)s, leased_till = %(until)s, tries = tries + 1
@@ -373,7 +380,8 @@ WITH taken AS (
          WHERE status IN ('prepared', 'stuck') AND due_at <= %(now)s
            AND (leased_till IS NULL OR leased_till <= %(now)s)
          ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
-    RETURNING *
+    RETURNING swap_id, attempt, status, deposit_id, body, outputs, earn, refund, fee, tries,
+              pending_at
 )
 SELECT taken.*, deposit.session_id, deposit.locktime, session.refund_pubkey
   FROM taken JOIN payments.deposits deposit USING (deposit_id)

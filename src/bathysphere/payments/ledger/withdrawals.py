@@ -142,9 +142,11 @@ UPDATE payments.withdrawals SET leased_till = %(until)s
  WHERE withdrawal_id = (SELECT withdrawal_id FROM payments.withdrawals
                          WHERE shown_at IS NULL AND leased_till <= %(now)s
                          ORDER BY made_at LIMIT 1)
-RETURNING *
+RETURNING withdrawal_id, amount, made_at
 """
-_ONE = b"SELECT * FROM payments.withdrawals WHERE withdrawal_id = %s"
+_ONE = b"""
+SELECT withdrawal_id, amount, made_at FROM payments.withdrawals WHERE withdrawal_id = %s
+"""
 _AVAILABLE = b"""
 SELECT vault.y, vault.amount, deposit.session_id
   FROM payments.vault vault

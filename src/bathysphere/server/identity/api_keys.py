@@ -64,8 +64,11 @@ class ApiKey:
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Create from a row of `identity.api_keys`."""
         owner = Owner(tenant=row["tenant"], user=row["owner"])
-        plain = ("key_id", "label", "created_at", "expires_at", "revoked_at", "last_used_at")
-        return cls(owner=owner, **{name: row[name] for name in plain})
+        return cls(owner=owner, **{name: row[name] for name in _PLAIN})
+
+
+_PLAIN = ("key_id", "label", "created_at", "expires_at", "revoked_at", "last_used_at")
+_COLUMNS = ", ".join(("tenant", "owner", *_PLAIN))
 
 
 class NewKey(NamedTuple):
@@ -92,9 +95,9 @@ class ApiKeys:
         async with self._pool.connection() as connection:
             row: Any = await (
                 await connection.execute(
-                    "INSERT INTO identity.api_keys"
+                    "INSERT INTO identity.api_keys"  # noqa: S608  # our constant
                     " (key_id, digest, tenant, owner, label, expires_at)"
-                    " VALUES (%s, %s, %s, %s, %s, %s) RETURNING *",
+                    f" VALUES (%s, %s, %s, %s, %s, %s) RETURNING {_COLUMNS}".encode(),
                     values,
                 )
             ).fetchone()
@@ -104,7 +107,10 @@ class ApiKeys:
         """List all keys, including revoked and expired ones, newest first."""
         async with self._pool.connection() as connection:
             rows = await (
-                await connection.execute("SELECT * FROM identity.api_keys ORDER BY created_at DESC")
+                await connection.execute(
+                    f"SELECT {_COLUMNS} FROM identity.api_keys"  # noqa: S608  # our constant
+                    " ORDER BY created_at DESC".encode()
+                )
             ).fetchall()
         return [ApiKey.from_row(row) for row in rows]
 

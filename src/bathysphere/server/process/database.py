@@ -1,5 +1,8 @@
 """The database from the settings. Cheap to import: `bathysphere keys` must start fast."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from pydantic import SecretStr
 
 from bathysphere.core.errors import ConfigError
@@ -31,6 +34,43 @@ def sized(database: Database, settings: ServerSettings, *, with_worker: bool) ->
         # A worker's statements may take long: it waits for locks and copies taken-over runs.
         statement_seconds=None if with_worker else settings.database_statement_seconds,
     )
+
+
+@asynccontextmanager
+async def open_database(
+    settings: ServerSettings, *, url: str, with_worker: bool
+) -> AsyncIterator[Database]:
+    """The process's database, migrated: the one of the settings, or one of its own in a folder.
+
+    `url` is where the process will be reached; it is announced in the folder.
+    """
+    from bathysphere.engine.database.embedded import claim_folder, embedded_postgres
+
+    if not settings.is_embedded:
+        database = database_of(settings, with_worker=with_worker)
+        await _prepare(database, settings, with_worker=with_worker)
+        yield database
+        return
+    with claim_folder(settings.data_dir) as claim:
+        async with embedded_postgres(settings.data_dir) as own:
+            database = sized(own, settings, with_worker=with_worker)
+            await migrate_database(database)
+            claim.announce(url)
+            yield database
+
+
+async def _prepare(database: Database, settings: ServerSettings, *, with_worker: bool) -> None:
+    """Apply the migrations, or let a worker wait until someone else has.
+
+    An API without them is not ready, so it gets no requests. Nobody routes work to a worker: it
+    would execute runs on an older schema.
+    """
+    from bathysphere.engine.database.schema import wait_until_migrated
+
+    if settings.migrate:
+        await migrate_database(database)
+    elif with_worker:
+        await wait_until_migrated(database)
 
 
 async def migrate_database(database: Database) -> list[str]:

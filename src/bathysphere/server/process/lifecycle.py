@@ -10,14 +10,13 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.types import ASGIApp
 
-from bathysphere.engine.database.embedded import claim_folder, embedded_postgres
 from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.worker import Worker
@@ -48,7 +47,7 @@ from bathysphere.server.process.assembly import (
     worker_of,
 )
 from bathysphere.server.process.client_deadlines import Deadlines
-from bathysphere.server.process.database import database_of, migrate_database, secret, sized
+from bathysphere.server.process.database import open_database, secret
 from bathysphere.server.process.listener import Listener, listen, listener, url_of
 from bathysphere.server.process.project_options import ProjectOptions
 from bathysphere.server.process.services import Services, open_services
@@ -99,7 +98,7 @@ async def serve(
         url = url_of(listening)
         await stack.enter_async_context(tracing_of(settings, "bathysphere-api"))
         database = await stack.enter_async_context(
-            _database(settings, url=url, with_worker=with_worker)
+            open_database(settings, url=url, with_worker=with_worker)
         )
         services, instruments = await _open(
             stack,
@@ -152,7 +151,9 @@ async def work(
     await graphs.prepare()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(tracing_of(settings, "bathysphere-worker"))
-        database = await stack.enter_async_context(_database(settings, url="", with_worker=True))
+        database = await stack.enter_async_context(
+            open_database(settings, url="", with_worker=True)
+        )
         services, instruments = await _open(
             stack, settings, database, graphs, payments=payments, project=project
         )
@@ -280,24 +281,6 @@ class _Process:
             for task in self._tasks:
                 task.cancel()
         self._stop_requested.set()
-
-
-@asynccontextmanager
-async def _database(
-    settings: ServerSettings, *, url: str, with_worker: bool
-) -> AsyncIterator[Database]:
-    if not settings.is_embedded:
-        database = database_of(settings, with_worker=with_worker)
-        if settings.migrate:
-            await migrate_database(database)
-        yield database
-        return
-    with claim_folder(settings.data_dir) as claim:
-        async with embedded_postgres(settings.data_dir) as own:
-            database = sized(own, settings, with_worker=with_worker)
-            await migrate_database(database)
-            claim.announce(url)
-            yield database
 
 
 async def _open(
