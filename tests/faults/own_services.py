@@ -220,6 +220,13 @@ class OwnRedis:
         with redis.Redis(port=self.port) as client:
             client.flushall()
 
+    def hang(self) -> None:
+        """Accept connections and answer nothing, until `go_on`."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         if self._process is not None:
             self._process.kill()

@@ -1,9 +1,11 @@
 """The layers together, as the settings choose them."""
 
+import orjson
 import pytest
 from asgi_calls import Echo, call
 
 from bathysphere.core.clock import SystemClock
+from bathysphere.server.asgi.probes import Probes, not_found
 from bathysphere.server.asgi.stack import Edge, wrap
 from bathysphere.server.identity import once
 from bathysphere.server.identity.identify import anonymous
@@ -93,6 +95,24 @@ async def test_a_process_can_live_and_not_be_ready():
     ready = await call(server, path="/readyz", method="GET", headers=HOST)
     assert ready.status == 503
     assert b'"database":"unavailable"' in ready.body
+
+
+@pytest.mark.parametrize(
+    ("failed", "status", "word"),
+    [({}, 200, "ready"), ({"redis"}, 200, "degraded"), ({"redis", "database"}, 503, "not ready")],
+)
+async def test_without_redis_a_process_stays_with_its_load_balancer(failed, status, word):
+    class Checked:
+        async def check(self) -> dict[str, str]:
+            return {
+                name: "unavailable" if name in failed else "ok"
+                for name in ("process", "database", "migrations", "redis")
+            }
+
+    probes = Probes(not_found, health=Checked())
+    ready = await call(probes, path="/readyz", method="GET", headers=HOST)
+    assert ready.status == status
+    assert orjson.loads(ready.body)["status"] == word
 
 
 async def test_every_answer_has_its_headers_and_a_name_even_a_refusal():

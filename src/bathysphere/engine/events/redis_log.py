@@ -4,6 +4,10 @@ Appending is one script that numbers, stores, caps and publishes the events, so 
 round trip. A process has one subscription connection for all its readers; a reader subscribes
 before it reads the stream, so no event is missed in between. Redis may be flushed or restarted:
 this is detected with a marker key, and readers get a gap.
+
+Redis may also hang or be gone. Nothing waits for it longer than a second: writers get an error and
+drop their events, an unavailable log reads as an empty one, and readers wait for its return, which
+is a gap for all of them.
 """
 
 import asyncio
@@ -11,14 +15,16 @@ import contextlib
 import logging
 import secrets
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from bathysphere.core.circuit_breaker import CircuitBreaker
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import UpstreamError
 from bathysphere.core.identity import Owner
@@ -32,9 +38,19 @@ from bathysphere.engine.events.log import (
     continue_from,
     own_items,
 )
+from bathysphere.engine.events.redis_format import (
+    APPEND,
+    batch_of,
+    channel_of,
+    entries_of,
+    fence_key,
+    size_key,
+    stream_key,
+)
 
 _log = logging.getLogger(__name__)
 _MARKER = "bathysphere:log-marker"
+_UNAVAILABLE = (RedisError, OSError)
 _MAX_READS = 32  # redis-py refuses the 101st connection, and all readers may read at once
 _NO_THREAD = UUID(int=0)  # always subscribed to: redis-py does not listen without a channel
 
@@ -75,7 +91,11 @@ class RedisEventLog(EventLog):
         self._keep = keep_seconds
         self._check_seconds = check_seconds
         self._readers: dict[UUID, set[_Reader]] = {}
-        self._append = redis.register_script(_APPEND)
+        self._append = redis.register_script(APPEND)
+        self._breaker = CircuitBreaker(
+            "Redis", errors=_UNAVAILABLE, clock=clock, on_recovery=self._on_recovery
+        )
+        self._undeleted: set[UUID] = set()
         self._pubsub: Any = None
         self._subscribing = asyncio.Lock()
         self._reading = asyncio.Semaphore(_MAX_READS)
@@ -107,7 +127,7 @@ class RedisEventLog(EventLog):
     ) -> int:
         """Append an owner's events; return the last id assigned."""
         start = int(self._clock.now().timestamp() * 1000)
-        keys = [_stream(thread_id), _fence(thread_id), _size(thread_id)]
+        keys = [stream_key(thread_id), fence_key(thread_id), size_key(thread_id)]
         settings: list[int | str] = [
             start,
             self._cap,
@@ -115,14 +135,20 @@ class RedisEventLog(EventLog):
             self._keep,
             token,
             int(after_loss),
-            _channel(thread_id),
+            channel_of(thread_id),
             owner.digest,
         ]
-        with _redis_errors():
-            return int(await self._append(keys=keys, args=[*settings, *bodies]))
+        return int(
+            await self._breaker.call(lambda: self._append(keys=keys, args=[*settings, *bodies]))
+        )
 
     async def last_id(self, thread_id: UUID) -> int:
-        """Return the id of the newest event, 0 if the log is empty."""
+        """Return the id of the newest event, 0 if the log is empty or unavailable."""
+        with contextlib.suppress(UpstreamError):
+            return await self._last_id(thread_id)
+        return 0
+
+    async def _last_id(self, thread_id: UUID) -> int:
         newest = await self._newest(thread_id, count=1)
         return newest[0].id if newest else 0
 
@@ -130,16 +156,20 @@ class RedisEventLog(EventLog):
         self, thread_id: UUID, *, owner: Owner, count: int, up_to: int | None = None
     ) -> list[Entry]:
         """Return the owner's events among the last `count` up to an id, newest first."""
-        last = await self._newest(thread_id, count=count, up_to=up_to)
+        try:
+            last = await self._newest(thread_id, count=count, up_to=up_to)
+        except UpstreamError:
+            return []
         return [entry for entry in last if entry.owner == owner.digest]
 
     async def _newest(
         self, thread_id: UUID, *, count: int, up_to: int | None = None
     ) -> list[Entry]:
         newest = "+" if up_to is None else f"{up_to}-0"
-        with _redis_errors():
-            rows: Any = await self._redis.xrevrange(_stream(thread_id), newest, count=count)
-        return _entries(rows)
+        rows: Any = await self._breaker.call(
+            lambda: self._redis.xrevrange(stream_key(thread_id), newest, count=count)
+        )
+        return entries_of(rows)
 
     async def batches(
         self, thread_id: UUID, *, owner: Owner, after: int = 0
@@ -147,15 +177,15 @@ class RedisEventLog(EventLog):
         """Yield the owner's events after an id, then new ones as they arrive, without end."""
         reader = _Reader()
         position = after
-        with _redis_errors():
-            await self._subscribe(thread_id, reader)
+        await self._subscribe_when_available(thread_id, reader)
         try:
             while not _is_cancelled():
                 await reader.woken.wait()
-                if reader.has_gap and not position:
-                    # It has read nothing yet, but there may have been events.
-                    yield [Gap(0)]
-                reader.has_gap = False
+                if reader.has_gap:
+                    # Also for a reader that has read nothing yet: there may have been events.
+                    reader.has_gap = False
+                    position = await self.last_id(thread_id)
+                    yield [Gap(position)]
                 while reader.batches:
                     published = reader.batches.popleft()
                     if batch := await self._try_items(thread_id, published, position, reader):
@@ -168,9 +198,13 @@ class RedisEventLog(EventLog):
             await self._unsubscribe(thread_id, reader)
 
     async def delete(self, thread_id: UUID) -> None:
-        """Delete the thread's log."""
-        with _redis_errors():
-            await self._redis.delete(_stream(thread_id), _fence(thread_id), _size(thread_id))
+        """Delete the thread's log, at once or when Redis is available again."""
+        keys = (stream_key(thread_id), fence_key(thread_id), size_key(thread_id))
+        try:
+            await self._breaker.call(lambda: self._redis.delete(*keys))
+        except UpstreamError as error:
+            _log.warning("The events of thread %s are deleted later: %s", thread_id, error)
+            self._undeleted.add(thread_id)
         self._wake([thread_id])
 
     async def _try_items(
@@ -178,8 +212,7 @@ class RedisEventLog(EventLog):
     ) -> Batch:
         """Like `_items`; while Redis is unavailable, return nothing and read again later."""
         try:
-            with _redis_errors():
-                return await self._items(thread_id, batch, position)
+            return await self._items(thread_id, batch, position)
         except UpstreamError:
             await asyncio.sleep(self._check_seconds)
             reader.push(None)
@@ -198,23 +231,37 @@ class RedisEventLog(EventLog):
         entries: list[Entry] = []
         start = position
         while True:
-            rows: Any = await self._redis.xrange(_stream(thread_id), f"({start}-0", count=1000)
-            entries += _entries(rows)
+            after = f"({start}-0"
+            rows: Any = await self._breaker.call(
+                partial(self._redis.xrange, stream_key(thread_id), after, count=1000)
+            )
+            entries += entries_of(rows)
             if len(rows) < 1000:
                 break
             start = entries[-1].id
         # Events newer than our read are not a gap: their batch will be published to us.
         may_miss = position and not entries  # a reader at 0 cannot have missed anything
-        last = min(position, await self.last_id(thread_id)) if may_miss else 0
+        last = min(position, await self._last_id(thread_id)) if may_miss else 0
         return continue_from(entries, position, last=last)
+
+    async def _subscribe_when_available(self, thread_id: UUID, reader: _Reader) -> None:
+        while True:
+            try:
+                await self._subscribe(thread_id, reader)
+            except UpstreamError:
+                reader.has_gap = True
+                await asyncio.sleep(self._check_seconds)
+            else:
+                return
 
     async def _subscribe(self, thread_id: UUID, reader: _Reader) -> None:
         async with self._subscribing:
             if self._pubsub is None:
                 await self._check_marker()
-                self._pubsub = self._redis.pubsub()
-                await self._pubsub.subscribe(_channel(_NO_THREAD))
-                self._tasks = {
+                pubsub: Any = self._redis.pubsub()
+                await self._breaker.call(lambda: pubsub.subscribe(channel_of(_NO_THREAD)))
+                self._pubsub = pubsub
+                self._tasks |= {
                     asyncio.create_task(self._listen()),
                     asyncio.create_task(self._watch()),
                 }
@@ -225,7 +272,7 @@ class RedisEventLog(EventLog):
             # Redis's confirmation of the subscription wakes the reader: once, and not too early.
             self._readers[thread_id] = {reader}
             try:
-                await self._pubsub.subscribe(_channel(thread_id))
+                await self._breaker.call(lambda: self._pubsub.subscribe(channel_of(thread_id)))
             except BaseException:
                 del self._readers[thread_id]
                 raise
@@ -238,8 +285,10 @@ class RedisEventLog(EventLog):
                 del self._readers[thread_id]
                 if self._pubsub is None:
                     return
-                with contextlib.suppress(RedisError):
-                    await self._pubsub.unsubscribe(_channel(thread_id))
+                with contextlib.suppress(UpstreamError):
+                    await self._breaker.call(
+                        lambda: self._pubsub.unsubscribe(channel_of(thread_id))
+                    )
 
     async def _listen(self) -> None:
         """Pass published batches to the readers; after a reconnect, make them read the stream."""
@@ -253,7 +302,7 @@ class RedisEventLog(EventLog):
                     # Also sent after a reconnect.
                     self._wake([thread_id])
                 elif message["type"] == "message":
-                    batch = _batch(message["data"])
+                    batch = batch_of(message["data"])
                     for reader in self._readers.get(thread_id, ()):
                         reader.push(batch)
             except RedisError as error:
@@ -267,19 +316,32 @@ class RedisEventLog(EventLog):
             try:
                 if await self._check_marker():
                     self._wake(list(self._readers), has_gap=True)
-            except RedisError as error:
-                _log.warning("Event log cannot reach Redis: %s", error)
+            except UpstreamError as error:
+                _log.warning("Event log: %s", error)
                 self._marker = b""
 
     async def _check_marker(self) -> bool:
         """Whether Redis has lost its data since the last check."""
+        found = await self._breaker.call(self._get_or_set_marker)
+        changed = found != self._marker
+        self._marker = found or b""
+        return bool(changed)
+
+    async def _get_or_set_marker(self) -> Any:
         found: Any = await self._redis.get(_MARKER)
         if found is None:
             await self._redis.set(_MARKER, secrets.token_hex(8), nx=True)
             found = await self._redis.get(_MARKER)
-        changed = found != self._marker
-        self._marker = found or b""
-        return bool(changed)
+        return found
+
+    def _on_recovery(self) -> None:
+        """Tell all readers of a gap: events were dropped, perhaps the last ones of a run."""
+        self._wake(list(self._readers), has_gap=True)
+        undeleted, self._undeleted = self._undeleted, set()
+        for thread_id in undeleted:
+            task = asyncio.ensure_future(self.delete(thread_id))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _wake(self, threads: Sequence[UUID], *, has_gap: bool = False) -> None:
         for thread_id in threads:
@@ -292,77 +354,3 @@ def _is_cancelled() -> bool:
     """Whether this task was cancelled: redis-py swallows a cancellation while it sends."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-@contextlib.contextmanager
-def _redis_errors() -> Iterator[None]:
-    """Convert errors of Redis to `UpstreamError`."""
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        raise UpstreamError("Event log cannot reach Redis") from error
-
-
-def _stream(thread_id: UUID) -> str:
-    return f"bathysphere:{{{thread_id}}}:log"
-
-
-def _fence(thread_id: UUID) -> str:
-    return f"bathysphere:{{{thread_id}}}:fence"
-
-
-def _size(thread_id: UUID) -> str:
-    return f"bathysphere:{{{thread_id}}}:bytes"
-
-
-def _channel(thread_id: UUID) -> str:
-    return f"bathysphere:log:{thread_id}"
-
-
-def _entries(rows: Any) -> list[Entry]:
-    return [
-        Entry(int(row.split(b"-", 1)[0]), fields[b"e"], fields.get(b"o", b"").decode())
-        for row, fields in rows
-    ]
-
-
-def _batch(data: bytes) -> list[Entry]:
-    first, owner, *bodies = data.split(b"\n")
-    return [Entry(int(first) + n, body, owner.decode()) for n, body in enumerate(bodies)]
-
-
-_APPEND = """
-local stream, fence, size = KEYS[1], KEYS[2], KEYS[3]
-local start, cap, cap_bytes, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local token, owner = tonumber(ARGV[5]), ARGV[8]
-if token > 0 then
-    if token < tonumber(redis.call('GET', fence) or 0) then return 0 end
-    redis.call('SET', fence, token, 'EX', keep)
-end
-local newest = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)
-local last = start
-if newest[1] then last = tonumber(string.match(newest[1][1], '^%d+')) end
-last = last + tonumber(ARGV[6])
-local first = last + 1
-local batch = { string.format('%.0f', first), owner }
-local bytes = tonumber(redis.call('GET', size) or 0)
-for i = 9, #ARGV do
-    last = last + 1
-    redis.call('XADD', stream, string.format('%.0f-0', last), 'e', ARGV[i], 'o', owner)
-    bytes = bytes + #ARGV[i]
-    batch[#batch + 1] = ARGV[i]
-end
-local length = redis.call('XLEN', stream)
-while length > 0 and (length > cap or bytes > cap_bytes) do
-    local excess = math.max(1, math.min(100, length - cap))
-    for _, old in ipairs(redis.call('XRANGE', stream, '-', '+', 'COUNT', excess)) do
-        bytes = bytes - #old[2][2]
-        redis.call('XDEL', stream, old[1])
-        length = length - 1
-    end
-end
-redis.call('SET', size, bytes, 'EX', keep)
-redis.call('EXPIRE', stream, keep)
-redis.call('PUBLISH', ARGV[7], table.concat(batch, '\\n'))
-return string.format('%.0f', last)
-"""

@@ -47,8 +47,11 @@ class Probes:
 
     async def _send_readiness(self, send: Send) -> None:
         checks = await self._health.check()
-        is_ready = all(status == "ok" for status in checks.values())
-        body = {"status": "ready" if is_ready else "not ready", "checks": checks}
+        failed = {name for name, status in checks.items() if status != "ok"}
+        # Without Redis only live events are missing: no load balancer should remove the process.
+        is_ready = failed <= {"redis"}
+        status = "not ready" if not is_ready else "degraded" if failed else "ready"
+        body = {"status": status, "checks": checks}
         await _respond(send, 200 if is_ready else 503, orjson.dumps(body))
 
     async def _send_metrics(self, render: Render, scope: Scope, send: Send) -> None:

@@ -12,7 +12,9 @@ from typing import Protocol
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from bathysphere.core.circuit_breaker import CircuitBreaker
 from bathysphere.core.clock import Clock
+from bathysphere.core.errors import UpstreamError
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +76,7 @@ class RedisBuckets:
         self._rate = rate
         self._prefix = prefix
         self._take = redis.register_script(_TAKE)
+        self._breaker = CircuitBreaker("Redis", errors=(RedisError, OSError), clock=clock)
         self._fallback = MemoryBuckets(rate, clock=clock)
 
     async def take(self, key: str, count: int = 1) -> float:
@@ -81,7 +84,7 @@ class RedisBuckets:
         count = min(count, self._rate.burst)
         try:
             return await self._call(key, count)
-        except (RedisError, OSError) as error:
+        except UpstreamError as error:
             _log.warning("Rate limits are counted in this process only: %s", error)
             return await self._fallback.take(key, count)
 
@@ -89,12 +92,14 @@ class RedisBuckets:
         """Put one token back."""
         try:
             await self._call(key, -1)
-        except (RedisError, OSError):
+        except UpstreamError:
             await self._fallback.give_back(key)
 
     async def _call(self, key: str, count: int) -> float:
         arguments = [self._rate.per_second, self._rate.burst, count]
-        return int(await self._take(keys=[f"{self._prefix}{key}"], args=arguments)) / 1000
+        keys = [f"{self._prefix}{key}"]
+        waiting = await self._breaker.call(lambda: self._take(keys=keys, args=arguments))
+        return int(waiting) / 1000
 
 
 # Uses the time of the Redis server: clocks of API processes differ.

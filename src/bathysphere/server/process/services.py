@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from langgraph.store.base import BaseStore
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import ConfigError
@@ -308,7 +310,8 @@ def open_redis(url: str) -> Redis:
     """Create a client whose dead connections the kernel detects within seconds.
 
     redis-py's own timeout is not used: it is `asyncio.wait_for`, which before Python 3.12 may
-    swallow a cancellation, and then a cancelled task waits forever.
+    swallow a cancellation, and then a cancelled task waits forever. A command is sent once more:
+    after a restart of Redis every pooled connection is dead, and none shows it before.
     """
     return Redis.from_pool(
         BlockingConnectionPool.from_url(
@@ -316,6 +319,7 @@ def open_redis(url: str) -> Redis:
             # Callers wait for a free connection; the plain pool raises, and events would be lost.
             max_connections=64,
             socket_timeout=None,
+            retry=Retry(NoBackoff(), 1),
             socket_keepalive=True,
             socket_keepalive_options=_KEEPALIVE,
         )
