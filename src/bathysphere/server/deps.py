@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Header, Path, Request
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.crons.records import Grant
@@ -12,6 +12,7 @@ from bathysphere.middleware.memories.notes import MemoryMode
 from bathysphere.server.asgi.admission import CHARGE_KEY
 from bathysphere.server.errors import NotSupported
 from bathysphere.server.identity import Unauthenticated, grant_of, identify_again
+from bathysphere.server.langgraph_api.idempotency import HEADER, MAX_LENGTH, RequestKey
 from bathysphere.server.pages import Pages
 from bathysphere.server.process.services import Services
 from bathysphere.server.research.service import ResearchService
@@ -27,6 +28,21 @@ async def _owner(request: Request) -> Owner:
     """Identify the owner of a request. Routes have no other way to get one."""
     owner: Owner = await request.app.state.identify(request)
     return owner
+
+
+async def _request_key(
+    request: Request,
+    key: Annotated[
+        str | None,
+        Header(
+            alias=HEADER,
+            min_length=1,
+            max_length=MAX_LENGTH,
+            description="Any text, new for every request: sent again, it finds the same run.",
+        ),
+    ] = None,
+) -> RequestKey:
+    return RequestKey(owner=await _owner(request), key=key)
 
 
 async def _grant(request: Request) -> Grant:
@@ -86,6 +102,8 @@ ResearchDep = Annotated[ResearchService, Depends(_research)]
 MemoryModeDep = Annotated[MemoryMode, Depends(_memory_mode)]
 PagesDep = Annotated[Pages, Depends(_pages)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
+Key = Annotated[RequestKey, Depends(_request_key)]
+"""The caller's owner, with the key of the request."""
 CurrentGrant = Annotated[Grant, Depends(_grant)]
 Charge = Annotated[Callable[[int], Awaitable[None]], Depends(_charge)]
 """Takes additional rate limit tokens, for a request that counts as several."""

@@ -62,6 +62,7 @@ STATUSES = {
     "assistant_read_only": 403,
     "access_denied": 403,
     "run_id_taken": 409,
+    "idempotency_key_reused": 422,
     "answer_refused": 422,
     "invalid_request": 422,
     "field_not_writable": 422,

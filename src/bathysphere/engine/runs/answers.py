@@ -12,8 +12,9 @@ the answers (`interrupted_steps`); once it runs, the questions before it are clo
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -58,25 +59,30 @@ class Answers:
         owner: Owner,
         graph: str,
         work: Work | None = None,
+        run_id: UUID | None = None,
     ) -> AnswerResult:
         """Answer questions by their ids; either all answers are accepted, or none.
 
         `work` carries what the run needs besides the answers: metadata, limits, stream modes.
+        `run_id` is the id of the run, if the answers need a new one.
 
         Raises:
             QuestionNotFound: A question is not pending.
             AnswerRefused: An answer does not match its question's schema.
             ThreadNotFound: The thread does not exist or belongs to another owner.
         """
+        give = partial(
+            self._give, thread_id, answers, owner=owner, graph=graph, work=work, run_id=run_id
+        )
         for pause in _PAUSES:
             try:
-                return await self._give(thread_id, answers, owner=owner, graph=graph, work=work)
+                return await give()
             except QuestionNotFound:
                 if not await self._is_running(thread_id):
                     raise
             # A question is published as soon as it is asked; the run may not have saved it yet.
             await asyncio.sleep(pause)
-        return await self._give(thread_id, answers, owner=owner, graph=graph, work=work)
+        return await give()
 
     async def _give(
         self,
@@ -86,6 +92,7 @@ class Answers:
         owner: Owner,
         graph: str,
         work: Work | None,
+        run_id: UUID | None,
     ) -> AnswerResult:
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
@@ -113,7 +120,14 @@ class Answers:
                 run = await self._runs.add_answers(connection, carrier, together)
             elif together and not waiting_for:
                 work = await _as_asked(connection, work or Work(), step, thread_id)
-                run = await self._resume(connection, thread_id, graph, together, owner, work)
+                new = NewRun(
+                    thread_id=thread_id,
+                    graph=graph,
+                    work=replace(work, input=None, resume=together),
+                    run_id=run_id or uuid4(),
+                    creates_thread=False,
+                )
+                run = await self._runs.enqueue(connection, new, owner=owner)
             if run is not None:
                 await connection.execute(_CARRY, (run.run_id, thread_id, list(together)))
         repeated = tuple(name for name in answers if name in answered)
@@ -157,19 +171,6 @@ class Answers:
     ) -> None:
         for name, value in answers.items():
             await connection.execute(_SAVE, (thread_id, name, Jsonb(value)))
-
-    async def _resume(
-        self,
-        connection: Connection,
-        thread_id: UUID,
-        graph: str,
-        answers: Mapping[str, Any],
-        owner: Owner,
-        work: Work,
-    ) -> Run:
-        resumed = replace(work, input=None, resume=dict(answers))
-        new = NewRun(thread_id=thread_id, graph=graph, work=resumed, creates_thread=False)
-        return await self._runs.enqueue(connection, new, owner=owner)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

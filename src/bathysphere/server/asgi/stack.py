@@ -86,6 +86,7 @@ def _cors(app: ASGIApp, settings: ServerSettings) -> ASGIApp:
         allow_headers=[
             "authorization",
             "content-type",
+            "idempotency-key",
             "last-event-id",
             "mcp-protocol-version",
             "mcp-session-id",

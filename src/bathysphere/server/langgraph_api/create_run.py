@@ -6,6 +6,7 @@ from uuid import UUID
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.assistants import Assistant
+from bathysphere.engine.errors import RunNotFound
 from bathysphere.engine.records import Run, Work
 from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.server.errors import CheckpointNotFound, NotSupported
@@ -15,6 +16,7 @@ from bathysphere.server.langgraph_api.assistants import (
     thread_marks,
     without_context,
 )
+from bathysphere.server.langgraph_api.idempotency import RequestKey, check_repetition
 from bathysphere.server.langgraph_api.run_requests import Pauses, make_work
 from bathysphere.server.process.services import Services
 from bathysphere.server.schemas.runs import RunCommand, RunCreate
@@ -26,21 +28,32 @@ async def start(
     body: RunCreate,
     *,
     owner: Owner,
+    key: RequestKey | None = None,
     create_if_missing: bool = False,
     is_stateless: bool = False,
 ) -> Run:
     """Create a run on a thread; a stateless run creates its thread and deletes it at the end.
 
+    A request with the key of an earlier one gets the run of that one.
+
     Raises:
         ThreadNotFound: The thread is missing, or is not this owner's.
         GraphNotFound: There is no such assistant.
         AnswerRefused: An answer is invalid for its question.
+        IdempotencyKeyReused: The key belongs to another request.
     """
+    key = key or RequestKey(owner=owner)
+    known = await _earlier_run(services, key, thread_id)
     assistant = await find_assistant(services, body.assistant_id, owner=owner)
     command = body.command
     if command is not None and command.resume is not None:
-        return await _resume(services, thread_id, body, command, owner=owner, assistant=assistant)
+        return known or await _resume(
+            services, thread_id, body, command, key=key, assistant=assistant
+        )
     work = work_of(services, body, assistant)
+    if known is not None:
+        check_repetition(known, assistant.definition.graph, work)
+        return known
     if work.checkpoint_id is not None and not await services.states.has_checkpoint(
         thread_id, work.checkpoint_id, owner=owner
     ):
@@ -49,12 +62,21 @@ async def start(
         services,
         thread_id,
         body,
-        owner,
+        key,
         assistant,
         work,
         create_if_missing=create_if_missing or is_stateless or body.if_not_exists == "create",
         is_temporary=is_stateless and body.on_completion != "keep",
     )
+
+
+async def _earlier_run(services: Services, key: RequestKey, thread_id: UUID) -> Run | None:
+    if not key.is_given:
+        return None
+    try:
+        return await services.runs.get(key.run_id(thread_id), owner=key.owner)
+    except RunNotFound:
+        return None
 
 
 def work_of(services: Services, body: RunCreate, assistant: Assistant) -> Work:
@@ -102,9 +124,10 @@ async def _resume(
     body: RunCreate,
     command: RunCommand,
     *,
-    owner: Owner,
+    key: RequestKey,
     assistant: Assistant,
 ) -> Run:
+    owner = key.owner
     if body.after_seconds:
         raise NotSupported("An answer cannot be scheduled", hint="omit after_seconds")
     graph = assistant.definition.graph
@@ -123,7 +146,14 @@ async def _resume(
         **_options(body),
     )
     work = replace(work, webhook=_webhook(services, body.webhook))
-    result = await services.answers.submit(thread_id, answers, owner=owner, graph=graph, work=work)
+    result = await services.answers.submit(
+        thread_id,
+        answers,
+        owner=owner,
+        graph=graph,
+        work=work,
+        run_id=key.run_id(thread_id),
+    )
     if result.run is not None:
         return result.run
     # Answers are kept until the last one arrives: the newest run is still the one that asked.
@@ -144,7 +174,7 @@ async def _create(
     services: Services,
     thread_id: UUID,
     body: RunCreate,
-    owner: Owner,
+    key: RequestKey,
     assistant: Assistant,
     work: Work,
     *,
@@ -155,9 +185,13 @@ async def _create(
         thread_id=thread_id,
         graph=assistant.definition.graph,
         work=work,
+        run_id=key.run_id(thread_id),
         strategy=body.multitask_strategy or "enqueue",
         creates_thread=create_if_missing,
         deletes_thread=is_temporary,
         thread_metadata=thread_marks(assistant),
     )
-    return (await services.runs.create(new, owner=owner)).run
+    created = await services.runs.create(new, owner=key.owner)
+    if not created.is_new:
+        check_repetition(created.run, new.graph, work)
+    return created.run

@@ -16,6 +16,7 @@ from bathysphere.engine.records import Strategy, Work
 from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.server.errors import CheckpointNotFound, InvalidRequest
 from bathysphere.server.langgraph_api.assistants import find_assistant, thread_marks
+from bathysphere.server.langgraph_api.idempotency import RequestKey, check_repetition
 from bathysphere.server.langgraph_api.run_requests import make_work
 from bathysphere.server.langgraph_api.thread_states import fields
 from bathysphere.server.process.services import Services
@@ -53,6 +54,7 @@ class CommandHandler:
     services: Services
     thread_id: UUID
     owner: Owner
+    key: RequestKey
 
     async def handle(self, command: Command) -> Json:
         """Execute a command; failures are returned as error responses.
@@ -106,11 +108,14 @@ class CommandHandler:
             thread_id=self.thread_id,
             graph=assistant.definition.graph,
             work=work,
+            run_id=self.key.run_id(self.thread_id),
             strategy=strategy or "enqueue",
             creates_thread=create_if_missing,
             thread_metadata=thread_marks(assistant),
         )
         created = await self.services.runs.create(new, owner=self.owner)
+        if not created.is_new:
+            check_repetition(created.run, new.graph, work)
         return {"run_id": str(created.run.run_id)}
 
     async def graph(self) -> str:
@@ -165,7 +170,12 @@ async def _respond(handler: CommandHandler, params: Json) -> Json:
         context=request.context,
     )
     accepted = await handler.services.answers.submit(
-        handler.thread_id, answers, owner=handler.owner, graph=graph, work=work
+        handler.thread_id,
+        answers,
+        owner=handler.owner,
+        graph=graph,
+        work=work,
+        run_id=handler.key.run_id(handler.thread_id),
     )
     result: Json = {"taken": accepted.taken, "waiting_for": accepted.waiting_for}
     return {**result, "run_id": str(accepted.run.run_id)} if accepted.run is not None else result

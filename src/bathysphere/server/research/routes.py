@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
-from uuid import uuid4
 
 from fastapi import APIRouter, Header, Path, Query
 from starlette.responses import Response
@@ -12,7 +11,7 @@ from bathysphere.agents.research.download import Download
 from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
 from bathysphere.engine.records import Run
-from bathysphere.server.deps import CurrentOwner, ResearchDep, ServicesDep, Streaming, ThreadId
+from bathysphere.server.deps import CurrentOwner, Key, ResearchDep, ServicesDep, Streaming, ThreadId
 from bathysphere.server.langgraph_api.create_run import start
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.run_events import follow
@@ -37,15 +36,14 @@ ReportId = Annotated[str | None, Query(alias="report", pattern="^[0-9a-f]{24}$")
 
 @router.post("", response_class=Response, responses=STREAM)
 async def ask(
-    body: ResearchCreate, owner: CurrentOwner, services: ServicesDep, rules: Streaming
+    body: ResearchCreate, owner: CurrentOwner, services: ServicesDep, rules: Streaming, key: Key
 ) -> Response:
     """Start research and stream its events, up to the report or the plan."""
-    thread_id = body.thread_id or uuid4()
+    thread_id = body.thread_id or key.thread_id()
     request = RunCreate(assistant_id=GRAPH, input=question_of(body), multitask_strategy="reject")
-    position = await services.events.last_id(thread_id)
-    run = await start(
-        services, thread_id, request, owner=owner, create_if_missing=body.thread_id is None
-    )
+    position = 0 if key.is_given else await services.events.last_id(thread_id)
+    is_new = body.thread_id is None
+    run = await start(services, thread_id, request, owner=owner, key=key, create_if_missing=is_new)
     first = wire.start(str(thread_id), str(run.run_id), body.query)
     return _stream(services, run, owner, rules, after=position, first=first)
 

@@ -7,7 +7,7 @@ that claims one in its body is refused.
 
 import re
 from typing import Annotated, Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,7 +16,7 @@ from starlette.responses import Response
 from bathysphere.core.errors import NotAllowed
 from bathysphere.core.identity import Owner
 from bathysphere.engine.errors import ThreadNotFound
-from bathysphere.server.deps import CurrentOwner, ServicesDep, Streaming
+from bathysphere.server.deps import CurrentOwner, Key, ServicesDep, Streaming
 from bathysphere.server.errors import InvalidRequest
 from bathysphere.server.langgraph_api.create_run import start
 from bathysphere.server.langgraph_api.json_values import JSON
@@ -60,7 +60,7 @@ class AgentRequest(BaseModel):
 
 @router.post("/agent", response_model=dict[str, Any])
 async def agent(
-    body: AgentRequest, owner: CurrentOwner, services: ServicesDep, rules: Streaming
+    body: AgentRequest, owner: CurrentOwner, services: ServicesDep, rules: Streaming, key: Key
 ) -> Response:
     """Send messages or answers to the agent, and wait for its reply or questions."""
     _refuse_claims(body)
@@ -76,9 +76,10 @@ async def agent(
         await _check_pin(services, thread_id, owner, root.workspace if root else None)
     run = await start(
         services,
-        thread_id or uuid4(),
+        thread_id or key.thread_id(),
         _run_request(body, root.workspace if root else None),
         owner=owner,
+        key=key,
         create_if_missing=thread_id is None,
     )
     run = await wait_for_end(services, run, owner=owner)

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from bathysphere.server.deps import CurrentOwner, ServicesDep, Streaming, ThreadId
+from bathysphere.server.deps import CurrentOwner, Key, ServicesDep, Streaming, ThreadId
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.langgraph_api.thread_access import thread_exists
@@ -24,10 +24,10 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 @router.post("/commands", response_model=CommandAnswer)
 async def command(
-    thread_id: ThreadId, command: Command, owner: CurrentOwner, services: ServicesDep
+    thread_id: ThreadId, command: Command, owner: CurrentOwner, services: ServicesDep, key: Key
 ) -> Response:
     """Execute one command; a refused command gets a response with `type: error`."""
-    handler = CommandHandler(services=services, thread_id=thread_id, owner=owner)
+    handler = CommandHandler(services=services, thread_id=thread_id, owner=owner, key=key)
     return JSON(await handler.handle(command))
 
 

@@ -14,7 +14,7 @@ from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
 from bathysphere.engine.errors import RunNotFound
 from bathysphere.engine.records import Run
-from bathysphere.server.deps import CurrentOwner, RunId, ServicesDep, Streaming, ThreadId
+from bathysphere.server.deps import CurrentOwner, Key, RunId, ServicesDep, Streaming, ThreadId
 from bathysphere.server.langgraph_api.create_run import start
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.legacy_stream import LegacyStream
@@ -43,10 +43,10 @@ CancelOnDisconnect = Annotated[bool, Query(description="Cancel the run if the cl
 
 @router.post("", response_model=RunView)
 async def create(
-    thread_id: ThreadId, body: RunCreate, owner: CurrentOwner, services: ServicesDep
+    thread_id: ThreadId, body: RunCreate, owner: CurrentOwner, services: ServicesDep, key: Key
 ) -> Response:
     """Start a run in the background."""
-    run = await start(services, thread_id, body, owner=owner)
+    run = await start(services, thread_id, body, owner=owner, key=key)
     return JSON(run_json(run), headers=location(run))
 
 
@@ -58,9 +58,10 @@ async def wait(
     services: ServicesDep,
     rules: Streaming,
     request: Request,
+    key: Key,
 ) -> Response:
     """Start a run and wait for its result."""
-    run = await start(services, thread_id, body, owner=owner)
+    run = await start(services, thread_id, body, owner=owner, key=key)
     on_disconnect = on_disconnect_of(services, run, body, owner=owner)
     run = await wait_for_run(services, run, on_disconnect, owner=owner, request=request)
     await rules.check()
@@ -74,10 +75,12 @@ async def stream(
     owner: CurrentOwner,
     services: ServicesDep,
     rules: Streaming,
+    key: Key,
 ) -> Response:
     """Start a run and stream its events."""
-    position = await services.events.last_id(thread_id)
-    run = await start(services, thread_id, body, owner=owner)
+    # A repeated request gets the events from the beginning of its run.
+    position = 0 if key.is_given else await services.events.last_id(thread_id)
+    run = await start(services, thread_id, body, owner=owner, key=key)
     parts = LegacyStream(body.modes(), subgraphs=bool(body.stream_subgraphs))
     chunks = (
         waiting_frames(services, run, owner=owner)

@@ -1,7 +1,7 @@
 """Routes for stateless runs, whose thread is created and deleted with them, and bulk cancel."""
 
 from typing import Annotated, Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -10,9 +10,10 @@ from starlette.responses import Response
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.records import ACTIVE, Run
-from bathysphere.server.deps import Charge, CurrentOwner, ServicesDep, Streaming
+from bathysphere.server.deps import Charge, CurrentOwner, Key, ServicesDep, Streaming
 from bathysphere.server.errors import InvalidRequest
 from bathysphere.server.langgraph_api.create_run import start
+from bathysphere.server.langgraph_api.idempotency import RequestKey
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.legacy_stream import LegacyStream
 from bathysphere.server.langgraph_api.run_events import outcome
@@ -35,9 +36,9 @@ router = APIRouter(prefix="/runs", tags=["stateless"], route_class=StrictRoute)
 
 
 @router.post("", response_model=RunView)
-async def create(body: RunCreate, owner: CurrentOwner, services: ServicesDep) -> Response:
+async def create(body: RunCreate, owner: CurrentOwner, services: ServicesDep, key: Key) -> Response:
     """Start a run in the background, on a new thread."""
-    run = await _start(services, body, owner)
+    run = await _start(services, body, owner, key)
     return JSON(run_json(run), headers=location(run))
 
 
@@ -47,10 +48,12 @@ async def batch(
     owner: CurrentOwner,
     services: ServicesDep,
     charge: Charge,
+    key: Key,
 ) -> Response:
     """Start several runs, each on a new thread; each counts toward the rate limit."""
     await charge(max(0, len(bodies) - 1))
-    return JSON([run_json(await _start(services, body, owner)) for body in bodies])
+    runs = [await _start(services, body, owner, key, n) for n, body in enumerate(bodies)]
+    return JSON([run_json(run) for run in runs])
 
 
 @router.post("/wait", response_model=dict[str, Any])
@@ -60,9 +63,10 @@ async def wait(
     services: ServicesDep,
     rules: Streaming,
     request: Request,
+    key: Key,
 ) -> Response:
     """Start a run and wait for its result; its thread is deleted at the end."""
-    run = await _start(services, body, owner)
+    run = await _start(services, body, owner, key)
     on_disconnect = on_disconnect_of(services, run, body, owner=owner)
     run = await wait_for_run(services, run, on_disconnect, owner=owner, request=request)
     await rules.check()
@@ -71,10 +75,10 @@ async def wait(
 
 @router.post("/stream", response_class=Response, responses=STREAM)
 async def stream(
-    body: RunCreate, owner: CurrentOwner, services: ServicesDep, rules: Streaming
+    body: RunCreate, owner: CurrentOwner, services: ServicesDep, rules: Streaming, key: Key
 ) -> Response:
     """Start a run and stream its events; its thread is deleted at the end."""
-    run = await _start(services, body, owner)
+    run = await _start(services, body, owner, key)
     parts = LegacyStream(body.modes(), subgraphs=bool(body.stream_subgraphs))
     chunks = legacy_frames(services, run, parts, owner=owner, after=0)
     on_disconnect = on_disconnect_of(services, run, body, owner=owner)
@@ -109,5 +113,8 @@ async def _selected_runs(
     return [run.run_id for run in reversed(runs)]
 
 
-async def _start(services: Services, body: RunCreate, owner: Owner) -> Run:
-    return await start(services, uuid4(), body, owner=owner, is_stateless=True)
+async def _start(
+    services: Services, body: RunCreate, owner: Owner, key: RequestKey, number: int = 0
+) -> Run:
+    thread_id = key.thread_id(number)
+    return await start(services, thread_id, body, owner=owner, key=key, is_stateless=True)
