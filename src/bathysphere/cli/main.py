@@ -26,6 +26,7 @@ COMMANDS = (
     "serve",
     "worker",
     "keys",
+    "runs",
     "payments",
     "webhooks",
     "migrate",
