@@ -3,6 +3,7 @@
 import asyncio
 import operator
 import os
+import signal
 import time
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -54,6 +55,7 @@ def graphs(url: str) -> dict[str, Any]:
         "paying": lambda: steps_graph(url, pays=True),
         "parallel": lambda: parallel_graph(url),
         "answering": lambda: answering_graph(url),
+        "poison": poison_graph,
     }
 
 
@@ -69,6 +71,19 @@ async def pay(url: str, thread: str, what: str, effects: EffectLog) -> None:
         await effects.finish(key, what)
     elif isinstance(outcome, Unknown):
         await asyncio.to_thread(journal, url, thread, f"asked {what}")
+
+
+def poison_graph() -> Any:
+    """Kills its worker."""
+
+    async def kill(state: State) -> State:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return {}
+
+    graph = StateGraph(State)
+    graph.add_node("kill", kill)
+    graph.add_edge(START, "kill")
+    return graph.compile()
 
 
 def steps_graph(url: str, *, pays: bool = False) -> Any:

@@ -52,6 +52,8 @@ QUICK = WorkerOptions(
     drain_seconds=10,
 )
 QUICK_LIMITS = Limits(retry_seconds=0.05)
+MANY_LOSSES = Limits(attempts=50, losses=50, retry_seconds=0.3)
+"""For campaigns that kill more workers than a run may lose."""
 WORKER = "engine_worker"
 ANSWER_SECONDS = 60  # for a process to be ready or to be gone; it gives up by itself before
 END_EVENTS = ("completed", "failed", "interrupted", "cancelled")
@@ -253,6 +255,7 @@ class Nursery:
         start_seconds: float = 30,
         webhooks: dict[str, Any] | None = None,
         graphs: GraphSet = "own",
+        limits: Limits = MANY_LOSSES,
     ) -> "WorkerProcess":
         """Start a worker; `world` is the database of its journal, if not the same one.
 
@@ -266,6 +269,7 @@ class Nursery:
             "worker": asdict(worker),
             "webhooks": webhooks,
             "graphs": graphs,
+            "limits": asdict(limits),
             "start_seconds": start_seconds,
         }
         answer = self._ask({"start": options})
@@ -334,20 +338,26 @@ class WorkerProcess:
     def send(self, which: signal.Signals) -> None:
         os.kill(self.pid, which)
 
+    def is_dead(self) -> bool:
+        """Whether it has ended by itself, and `reap` would not wait."""
+        stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+        return stat.rsplit(")", 1)[1].split()[0] == "Z"
+
     def kill(self) -> int:
         self.send(signal.SIGKILL)
-        return self._reap()
+        return self.reap()
 
     def drain(self) -> int:
         self.send(signal.SIGTERM)
-        return self._reap()
+        return self.reap()
 
     def end(self) -> None:
         """End the process, whatever state it is in."""
         if not self.is_over:
             self.kill()
 
-    def _reap(self) -> int:
+    def reap(self) -> int:
+        """Wait for its end; return its exit code."""
         self.is_over = True
         return self._nursery.wait(self.pid)
 

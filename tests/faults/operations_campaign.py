@@ -1,4 +1,4 @@
-"""What happens to a service in operation: upgrades, and servers that hang, vanish or come back.
+"""What happens to a service in operation: upgrades, and processes that hang, die or come back.
 
 Each scenario runs the same load on an API process and two workers: threads are made, runs are
 started, states are read. Counted are acknowledged runs that did not end well (`lost`), steps that a
@@ -22,6 +22,7 @@ from own_services import OwnRedis, own_redis
 from tally import say
 
 from bathysphere.engine.database.pool import Database
+from bathysphere.engine.runs.executor import Limits
 
 STEPS = 3
 RUNS_A_SECOND = 10
@@ -100,11 +101,22 @@ class Load:
 class World:
     """The processes of a scenario."""
 
+    nursery: Nursery
     database: Database
     redis: OwnRedis
     workers: list[WorkerProcess]
     load: Load
     seconds: float
+
+    async def start_worker(self) -> WorkerProcess:
+        """Start one more worker."""
+        return await asyncio.to_thread(
+            self.nursery.start,
+            self.database,
+            redis=self.redis.url,
+            worker=QUICK,
+            limits=Limits(),
+        )
 
 
 @dataclass(kw_only=True)
@@ -116,7 +128,7 @@ class Outcome:
     http_5xx: int
     runs: int
     start_p99: float
-    strikes: int
+    attempts_lost: int
 
 
 Scenario = Callable[[World], Awaitable[None]]
@@ -152,11 +164,50 @@ async def redis_is_gone(world: World) -> None:
     await loading
 
 
+async def workers_are_killed(world: World) -> None:
+    """Both workers are killed, with runs in hand and in the queue."""
+    loading = asyncio.create_task(world.load.go_on_for(world.seconds))
+    await asyncio.sleep(world.seconds / 2)
+    for worker in world.workers:
+        worker.kill()
+    world.workers[:] = [await world.start_worker() for _ in world.workers]
+    await loading
+
+
+async def one_run_is_poison(world: World) -> None:
+    """A run kills every worker that executes it; the others must not be given up with it."""
+    supervising = asyncio.create_task(_restart_workers(world))
+    loading = asyncio.create_task(world.load.go_on_for(world.seconds))
+    await asyncio.sleep(world.seconds / 3)
+    async with httpx.AsyncClient(base_url=world.load.address, timeout=30) as client:
+        body = {"assistant_id": "poison", "input": {"name": "p"}, "if_not_exists": "create"}
+        poison = (await client.post(f"/threads/{uuid4()}/runs", json=body)).json()
+        await loading
+        path = f"/threads/{poison['thread_id']}/runs/{poison['run_id']}"
+        async with asyncio.timeout(END_SECONDS):
+            while (await client.get(path)).json()["status"] in ("pending", "running"):  # noqa: ASYNC110  # another process changes it
+                await asyncio.sleep(0.2)
+    supervising.cancel()
+
+
+async def _restart_workers(world: World) -> None:
+    """Start a worker for each that has died, as a supervisor does."""
+    while True:
+        await asyncio.sleep(0.1)
+        for place, worker in enumerate(world.workers):
+            if worker.is_dead():
+                worker.reap()
+                world.workers[place] = await world.start_worker()
+
+
 SCENARIOS: dict[str, Scenario] = {
     "upgrade": upgrade,
     "redis_hangs": redis_hangs,
     "redis_is_gone": redis_is_gone,
+    "workers_are_killed": workers_are_killed,
+    "one_run_is_poison": one_run_is_poison,
 }
+LOSES_WORKERS = ("workers_are_killed", "one_run_is_poison")
 
 
 def _add_columns(database: Database) -> None:
@@ -182,7 +233,7 @@ def _write_newer_work(database: Database) -> None:
 async def _judge(world: World, rig: Rig) -> Outcome:
     """Wait for the runs to end, and compare their threads with what they must have."""
     expected = [f"a:{n}" for n in range(STEPS)]
-    lost, doubled, strikes = world.load.wrong_results, 0, 0
+    lost, doubled, attempts_lost = world.load.wrong_results, 0, 0
     until = time.monotonic() + END_SECONDS
     for thread, run_id in world.load.runs.items():
         run = await rig.runs.get(run_id, owner=ALICE)
@@ -192,14 +243,14 @@ async def _judge(world: World, rig: Rig) -> Outcome:
         items = await rig.items(thread)
         lost += run.status != "success" or not set(expected) <= set(items)
         doubled += len(items) != len(set(items))
-        strikes += run.attempt - 1
+        attempts_lost += run.attempt - 1
     return Outcome(
         lost=lost,
         doubled=doubled,
         http_5xx=sum(code >= 500 for code in world.load.codes),
         runs=len(world.load.runs),
         start_p99=round(world.load.start_p99, 3),
-        strikes=strikes,
+        attempts_lost=attempts_lost,
     )
 
 
@@ -211,9 +262,10 @@ def play(scenario: Scenario, *, seconds: float) -> Outcome:
             own_database() as database,
             own_redis() as redis,
             _api(nursery, database, redis) as api,
-            nursery.workers(database, 2, redis=redis.url, worker=QUICK) as workers,
+            nursery.workers(database, 2, redis=redis.url, worker=QUICK, limits=Limits()) as workers,
         ):
             world = World(
+                nursery=nursery,
                 database=database,
                 redis=redis,
                 workers=workers,

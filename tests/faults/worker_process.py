@@ -50,7 +50,7 @@ async def work(options: dict[str, Any]) -> None:
         worker = await open_worker(
             services,
             metrics=Metrics(),
-            limits=Limits(attempts=50, losses=50, retry_seconds=0.3),
+            limits=Limits(**options["limits"]),
             options=WorkerOptions(**options["worker"]),
         )
         loop = asyncio.get_running_loop()
