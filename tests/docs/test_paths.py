@@ -17,6 +17,7 @@ PATH = re.compile(
 MODULE = re.compile(r"(?<![\w/.])bathysphere(?:\.[a-z_]+)+\b")
 NOT_COMMITTED = {
     "src/bathysphere/server/static": "built by `make web`",
+    "src/bathysphere/server/help": "built by `make docs`",
     "web/weights": "fetched by the build of the browser app",
     "web/node_modules": "fetched by `make setup`",
     "tests/test_weather.py": "an example in docs/testing.md",
