@@ -1,5 +1,6 @@
 """Events of the documentation site's build; `mkdocs.yml` names this file."""
 
+import gc
 import hashlib
 import re
 import shutil
@@ -8,17 +9,26 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+from command_tables import commands_page
+from error_tables import errors_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
+from settings_tables import settings_page
 from site_links import ROOT, pages_outside_docs, rewrite_links
 
+_GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _SCRIPTS = "assets/javascripts"
 _UNUSED = ("404.html", "sitemap.xml", "sitemap.xml.gz", f"{_SCRIPTS}/lunr")
 """What the theme writes and the site does not use; lunr holds languages other than English."""
 _scripts: dict[str, str] = {}
+
+
+def on_startup(**_: Any) -> None:
+    """Collect garbage seldom: a build makes millions of objects, and ends."""
+    gc.set_threshold(200_000, 50, 50)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -60,11 +70,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Point links to where their targets are on the site."""
+    """Fill in what is made from the code, and point links to their targets on the site."""
+    markdown = _GENERATED.sub(lambda found: _generate(found[1]), markdown)
     place = page.file.src_uri
     sources = {aim: source for source, aim in pages_outside_docs().items()}
     source = sources.get(place, f"docs/{place}")
     return rewrite_links(markdown, source=source, place=place)
+
+
+def _generate(name: str) -> str:
+    match name:
+        case "commands":
+            return commands_page()
+        case "errors":
+            return errors_page(ROOT / "src" / "bathysphere")
+        case "settings":
+            return settings_page()
+        case _:
+            raise ValueError(f"Unknown generated text: {name}")
 
 
 def on_post_page(output: str, page: Page, **_: Any) -> str:

@@ -1,7 +1,11 @@
 """The documentation site: builds without a warning, has no broken link, loads nothing foreign."""
 
+import ast
+import html
+import importlib
 import json
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -11,11 +15,19 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from pydantic_settings import BaseSettings
+
+import bathysphere
+import bathysphere.testing
+from bathysphere.cli.main import COMMANDS
+from bathysphere.core.errors import BathysphereError
 
 ROOT = Path(__file__).parents[2]
 LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
 """Elements that make a browser request something, and the attribute that says what."""
 STALE = re.compile(r"not built yet|(?-i:\bTODO\b)|coming soon|lorem ipsum", re.IGNORECASE)
+
+pytestmark = pytest.mark.timeout(300)
 
 
 class Reader(HTMLParser):
@@ -146,3 +158,124 @@ def test_the_site_is_small_and_has_only_what_it_shows(site):
     assert sum(path.stat().st_size for path in files) < 20_000_000
     assert [path for path in files if path.suffix == ".map"] == []
     assert not (site / "404.html").exists()
+
+
+# ── the reference ──
+
+PYTHON = re.compile(r"^```py(?:thon)?\b[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+VARIABLE = re.compile(r"BATHYSPHERE_[A-Z0-9_]*[A-Z0-9]\b")
+
+
+def text_of(site: Path, name: str) -> str:
+    page = (site / "reference" / name / "index.html").read_text(encoding="utf-8")
+    return html.unescape(re.sub(r"<[^<>]+>", " ", page))
+
+
+def documented_imports() -> set[str]:
+    """Names of ours that documents and examples import."""
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    sources = [
+        block for path in documents for block in PYTHON.findall(path.read_text(encoding="utf-8"))
+    ]
+    sources += [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
+    imports = [
+        node
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bathysphere")
+    ]
+    return {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+
+
+def test_every_public_name_is_in_the_reference(site):
+    anchors = set()
+    for name in ("api", "testing", "modules"):
+        anchors |= read(site / "reference" / name / "index.html").anchors
+    public = {f"bathysphere.{name}" for name in bathysphere.__all__}
+    public |= {f"bathysphere.testing.{name}" for name in bathysphere.testing.__all__}
+    used = documented_imports()
+    assert len(used) > 80
+    assert sorted(name for name in public | used if not is_listed(name, anchors)) == []
+
+
+def is_listed(name: str, anchors: set[str]) -> bool:
+    """Whether a name is in the reference, by itself or by another path to the same object."""
+    same = {anchor for anchor in anchors if anchor.rpartition(".")[2] == name.rpartition(".")[2]}
+    return name in anchors or any(load(name) is load(anchor) for anchor in same)
+
+
+def load(name: str) -> object:
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def test_a_name_that_is_not_listed_is_noticed():
+    anchors = {"bathysphere.build", "bathysphere.flow.flow"}
+    assert is_listed("bathysphere.harness.build.build", anchors)
+    assert not is_listed("bathysphere.AgentSpec", anchors)
+    assert not is_listed("bathysphere.agents.tutor.spec", {"bathysphere.agents.simple.spec"})
+
+
+def modules() -> list[str]:
+    """All modules of the package but for the test kit, migrations and a project's template."""
+    skipped = ("bathysphere.testing", "bathysphere.cli.project", "bathysphere.engine.migrations")
+    found = pkgutil.walk_packages(bathysphere.__path__, "bathysphere.")
+    return [module.name for module in found if not module.name.startswith(skipped)]
+
+
+def all_subclasses(kind: type) -> set[type]:
+    found = set(kind.__subclasses__())
+    return found.union(*(all_subclasses(sub) for sub in found))
+
+
+@pytest.fixture(scope="module")
+def imported() -> None:
+    for name in modules():
+        importlib.import_module(name)
+
+
+def test_every_error_is_listed_with_its_code(site, imported):
+    errors = [e for e in all_subclasses(BathysphereError) if e.__module__.startswith("bathysphere")]
+    codes = {error.code for error in errors if ".testing" not in error.__module__}
+    assert len(codes) > 90
+    assert sorted(codes - read(site / "reference" / "errors" / "index.html").anchors) == []
+
+
+def test_messages_and_hints_are_listed(site):
+    text = text_of(site, "errors")
+    assert "--no-worker requires Redis" in text
+    assert "pass --redis-url, or omit --no-worker" in text
+    assert len(re.findall("HTTP status ", text)) > 90
+
+
+def test_every_setting_is_listed_with_its_meaning(site, imported):
+    text = text_of(site, "settings")
+    classes = [c for c in all_subclasses(BaseSettings) if c.__module__.startswith("bathysphere.")]
+    fields = [
+        (settings, name, field)
+        for settings in classes
+        for name, field in settings.model_fields.items()
+        if not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseSettings))
+    ]
+    assert len(fields) > 140
+    for settings, name, field in fields:
+        alias = field.validation_alias or f"{settings.model_config['env_prefix']}{name}".upper()
+        for variable in getattr(alias, "choices", [alias]):
+            assert variable in text
+        assert field.description, f"{settings.__name__}.{name} has no description"
+
+
+def test_every_variable_that_the_code_names_is_listed(site):
+    package = ROOT / "src" / "bathysphere"
+    sources = [path for path in package.rglob("*.py") if "testing" not in path.parts]
+    named = {name for path in sources for name in VARIABLE.findall(path.read_text("utf-8"))}
+    prefixes = {"BATHYSPHERE_MODEL_SUBAGENT"}
+    assert len(named) > 20
+    assert sorted(named - prefixes - set(VARIABLE.findall(text_of(site, "settings")))) == []
+
+
+def test_every_command_is_listed(site):
+    text = text_of(site, "commands")
+    assert [name for name in COMMANDS if f"bathysphere {name}" not in text] == []
+    for option in ("--approve ask|all|none", "--data-dir FOLDER", "bathysphere keys create"):
+        assert option in text, option
