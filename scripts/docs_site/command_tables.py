@@ -3,11 +3,11 @@
 import argparse
 from collections.abc import Iterator
 
-from bathysphere.cli.main import COMMANDS, create_parser
-
 
 def commands_page() -> str:
     """All commands, as Markdown."""
+    from bathysphere.cli.main import COMMANDS, create_parser
+
     parser = create_parser(COMMANDS)
     return "\n\n".join(_section(*found) for found in command_parsers(parser))
 

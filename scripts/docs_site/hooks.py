@@ -4,6 +4,7 @@ import gc
 import hashlib
 import re
 import shutil
+import sys
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
@@ -27,7 +28,9 @@ _scripts: dict[str, str] = {}
 
 
 def on_startup(**_: Any) -> None:
-    """Collect garbage seldom: a build makes millions of objects, and ends."""
+    """Take the code of this checkout, not of an installed version."""
+    sys.path.insert(0, str(ROOT / "src"))
+    # A build makes millions of objects, and ends.
     gc.set_threshold(200_000, 50, 50)
 
 

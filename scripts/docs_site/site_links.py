@@ -50,6 +50,8 @@ def rewrite_links(markdown: str, *, source: str, place: str) -> str:
         aim = path.removeprefix("docs/") if path.startswith("docs/") else outside.get(path)
         if aim is None:
             return text  # a source file, which is not on the site
+        if text == target:
+            text = _title(path)  # `[serve.md](serve.md)` names a file; a reader looks for a page
         return f"{mark}[{text}]({_relative(aim, place)}{hash_sign}{anchor})"
 
     return _LINK.sub(rewrite, markdown)
@@ -61,6 +63,11 @@ def _resolve(source: str, target: str) -> str | None:
     if not path.is_relative_to(ROOT) or not path.exists():
         return None
     return path.relative_to(ROOT).as_posix()
+
+
+def _title(path: str) -> str:
+    """The heading of a document."""
+    return (ROOT / path).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def _relative(aim: str, place: str) -> str:
