@@ -194,6 +194,9 @@ bench-research: ## Measure research on 320 generated documents (or BATHYSPHERE_M
 bench-agentdojo: ## Run AgentDojo's 949 attacks and 97 tasks with a gullible model (MODES, WORKERS); last line is JSON
 	$(PY) -W ignore benchmarks/security/agentdojo/run.py $(if $(MODES),--modes $(MODES)) $(if $(WORKERS),--workers $(WORKERS))
 
+benchmarks: ## Run the quick benchmarks and write docs/benchmarks.md from what they print
+	@$(PY) scripts/benchmarks_page.py
+
 web: ## Build the browser app into the package; prints the size of its first load
 	npm ci --prefix web --silent --no-audit --no-fund --ignore-scripts
 	npm run --prefix web --silent build
