@@ -296,6 +296,13 @@ def test_the_image_has_the_documentation_site_before_the_wheel_is_built():
     assert "\nmkdocstrings-python==" in pinned
 
 
+def test_the_wheel_has_the_browser_app_and_the_documentation_site():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    artifacts = project["tool"]["hatch"]["build"]["artifacts"]
+    assert artifacts == [f"src/bathysphere/server/{name}/**" for name in ("static", "help")]
+    assert re.search(r"^wheel: web docs ", (ROOT / "Makefile").read_text(), re.M)
+
+
 def test_the_example_of_settings_is_about_what_compose_passes_on():
     example = (DEPLOY / ".env.example").read_text()
     named = set(re.findall(r"^([A-Z_]+)=", example, re.M))
