@@ -33,7 +33,7 @@ setup-python: ## Create the virtual environment only, which is what test-unit ne
 	@scripts/setup.sh python
 
 latest: ## Replace the locked packages by the newest versions, to see early what a new version breaks
-	$(RUN)/uv pip install --python $(PY) --upgrade --group dev -e ".[all]"
+	$(RUN)/uv pip install --python $(PY) --upgrade --group dev --group docs -e ".[all]"
 	$(RUN)/uv pip install --python $(PY) --upgrade deepagents langchain langgraph
 
 # The extras of the container image: all that a shipped agent needs, without a model server of its own.
@@ -42,7 +42,7 @@ IMAGE_EXTRAS := openai ollama research payments storage otel
 COMPILE := $(RUN)/uv pip compile --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock"
 
 lock: ## Regenerate requirements.lock and the locks of the image, the test mint and AgentDojo
-	$(COMPILE) pyproject.toml --all-extras --group dev -o requirements.lock
+	$(COMPILE) pyproject.toml --all-extras --group dev --group docs -o requirements.lock
 	$(COMPILE) pyproject.toml $(IMAGE_EXTRAS:%=--extra %) --constraints requirements.lock --no-annotate -o deploy/requirements.lock
 	$(COMPILE) deploy/build.in --constraints requirements.lock --no-annotate -o deploy/build.lock
 	$(COMPILE) src/bathysphere/testing/mint/requirements.in --override src/bathysphere/testing/mint/overrides.txt \
@@ -198,6 +198,9 @@ bench-research: ## Measure research on 320 generated documents (or BATHYSPHERE_M
 bench-agentdojo: ## Run AgentDojo's 949 attacks and 97 tasks with a gullible model (MODES, WORKERS); last line is JSON
 	$(PY) -W ignore benchmarks/security/agentdojo/run.py $(if $(MODES),--modes $(MODES)) $(if $(WORKERS),--workers $(WORKERS))
 
+benchmarks: ## Run the quick benchmarks and write docs/benchmarks.md from what they print
+	@$(PY) scripts/benchmarks_page.py
+
 web: ## Build the browser app into the package; prints the size of its first load
 	npm ci --prefix web --silent --no-audit --no-fund --ignore-scripts
 	npm run --prefix web --silent build
@@ -221,7 +224,10 @@ screenshots: ## Take the pictures in docs/screenshots again
 release-notes: ## Print what the changelog says about the newest version
 	@awk '/^## / { section += 1 } section == 1' CHANGELOG.md
 
-wheel: web ## Build the wheel into dist/
+docs: ## Build the documentation site into the package; the server shows it at /help
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+
+wheel: web docs ## Build the wheel into dist/
 	$(PY) -m build --wheel
 
 clean: ## Remove build output and caches

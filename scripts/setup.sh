@@ -25,6 +25,8 @@ for folder in tests/node tests/conformance/node tests/storage/node tests/e2e/fro
 done
 echo "setup: building the browser app"
 (cd web && npm run --silent build)
+echo "setup: building the documentation site"
+NO_MKDOCS_2_WARNING=1 "$venv/bin/python" -m mkdocs build --quiet
 echo "setup: fetching the small model"
 "$venv/bin/python" -m bathysphere.testing.small_model
 echo "setup: installing the test mint"

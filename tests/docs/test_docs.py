@@ -12,8 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-RUN_ELSEWHERE = {"testing.md"}
-"""Documents whose blocks are whole test files, run by a test of their own."""
+RUN_ELSEWHERE = {
+    "docs/testing.md",
+    *(f"docs/tutorials/{n}.md" for n in ("use", "build", "operate")),
+}
+"""Documents whose blocks are whole files, run by a test of their own."""
 NEEDS = ("API_KEY", "small model", "Ollama", "LM Studio")
 """What a block that is not run must say that it needs."""
 
@@ -63,7 +66,7 @@ def blocks_of(path: Path) -> list[Block]:
 
 
 BLOCKS = [
-    block for path in DOCUMENTS if path.name not in RUN_ELSEWHERE for block in blocks_of(path)
+    block for path in DOCUMENTS if name_of(path) not in RUN_ELSEWHERE for block in blocks_of(path)
 ]
 
 

@@ -17,6 +17,7 @@ PATH = re.compile(
 MODULE = re.compile(r"(?<![\w/.])bathysphere(?:\.[a-z_]+)+\b")
 NOT_COMMITTED = {
     "src/bathysphere/server/static": "built by `make web`",
+    "src/bathysphere/server/help": "built by `make docs`",
     "web/weights": "fetched by the build of the browser app",
     "web/node_modules": "fetched by `make setup`",
     "tests/test_weather.py": "an example in docs/testing.md",
@@ -24,6 +25,8 @@ NOT_COMMITTED = {
     "tests/test_wire.py": "an example in docs/testing.md",
     "tests/test_real_model.py": "an example in docs/testing.md",
     "my_agent.py": "an example of a file of the reader's",
+    "agents/diver/tools.py": "an example in docs/tutorials/build.md",
+    "agents/diver/tests/test_diver.py": "an example in docs/tutorials/build.md",
     "tools.py": "a file of an agent folder",
     "file.py": "the form of a target",
     "path/file.py": "the form of a target",

@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 STALE = re.compile(
-    r"not built yet|\bin progress\b|not covered yet|will ship|until [\w ]{1,40} exists?\b",
+    r"not built yet|\bin progress\b|not covered yet|will ship|until [\w ]{1,40} exists?\b"
+    r"|(?-i:\bTODO\b)|coming soon",
     re.IGNORECASE,
 )
 ALLOWED = ("one `in progress` at a time",)

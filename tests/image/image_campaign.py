@@ -81,11 +81,13 @@ def _wait(http: httpx.Client, log: Path) -> None:
 
 
 def page(deployment: Deployment) -> None:
-    """The browser app, with its first script."""
+    """The browser app, with its first script, and the documentation with every setting."""
     text = deployment.http.get("/").raise_for_status().text
     assert "<title>Bathysphere" in text, text[:300]
     script = text.partition('src="')[2].partition('"')[0]
     assert len(deployment.http.get(script).raise_for_status().content) > 1_000
+    settings = deployment.http.get("/help/reference/settings/").raise_for_status().text
+    assert "BATHYSPHERE_WEBHOOK_SECRET" in settings, settings[:300]
 
 
 def research(deployment: Deployment) -> None:

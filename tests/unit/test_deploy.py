@@ -283,8 +283,24 @@ def test_the_build_context_has_what_is_copied_and_nothing_built_elsewhere():
     copied = re.findall(r"^COPY (?!--from)(.*) \S+$", CONTAINERFILE.read_text(), re.M)
     sources = {source.removesuffix("/") for line in copied for source in line.split()}
     assert {s for s in sources if not {s, s.split("/")[0]} & allowed} == set()
-    for built in ("src/bathysphere/server/static", "web/node_modules", "web/weights"):
+    server = "src/bathysphere/server"
+    for built in (f"{server}/help", f"{server}/static", "web/node_modules", "web/weights"):
         assert built in kept
+
+
+def test_the_image_has_the_documentation_site_before_the_wheel_is_built():
+    text = CONTAINERFILE.read_text()
+    assert text.index("-m mkdocs build") < text.index("-m build --wheel")
+    pinned = (DEPLOY / "build.lock").read_text()
+    assert "\nmkdocs-material==" in pinned
+    assert "\nmkdocstrings-python==" in pinned
+
+
+def test_the_wheel_has_the_browser_app_and_the_documentation_site():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    artifacts = project["tool"]["hatch"]["build"]["artifacts"]
+    assert artifacts == [f"src/bathysphere/server/{name}/**" for name in ("static", "help")]
+    assert re.search(r"^wheel: web docs ", (ROOT / "Makefile").read_text(), re.M)
 
 
 def test_the_example_of_settings_is_about_what_compose_passes_on():

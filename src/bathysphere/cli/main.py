@@ -100,7 +100,7 @@ def _run(argv: list[str]) -> int:
     if command and not command.startswith("-") and command not in COMMANDS:
         return _unknown(command)
     # The modules of other commands are not needed to run one.
-    parser = _parser([command] if command in COMMANDS else COMMANDS)
+    parser = create_parser([command] if command in COMMANDS else COMMANDS)
     args = parser.parse_args(argv)
     if args.command is None:
         parser.print_help()
@@ -130,7 +130,8 @@ def _with_env_file(argv: list[str]) -> list[str]:
     return argv
 
 
-def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
+def create_parser(commands: Sequence[str]) -> argparse.ArgumentParser:
+    """Create the parser of these commands, whose modules it imports."""
     parser = argparse.ArgumentParser(
         prog="bathysphere", description="Deep agents on a tether.", epilog=EPILOG
     )

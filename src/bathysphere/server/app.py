@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from bathysphere.middleware.memories.notes import MemoryMode
 from bathysphere.server import errors
 from bathysphere.server.custom_routes import CustomRoutes
+from bathysphere.server.help_files import HelpFiles
 from bathysphere.server.identity import Identify, once
 from bathysphere.server.langgraph_api.strict_json import Authorization
 from bathysphere.server.mcp.endpoint import McpEndpoint
@@ -109,7 +110,7 @@ def create_app(
     app.state.authorization = authorization
     app.state.mcp_servers = mcp_hub
     app.state.mcp = McpEndpoint(services)
-    app.router.default = StaticFiles(app.router.default, routes=first_segments())
+    app.router.default = HelpFiles(StaticFiles(app.router.default, routes=first_segments()))
     if custom_app is not None:
         app.router.default = CustomRoutes(custom_app, app.router.default, identify=identify)
     return app

@@ -71,11 +71,12 @@ STATUSES = {
     "identity_unavailable": 503,
 }
 """HTTP status by error code. Other codes get the status of their base class."""
-_FAMILIES: tuple[tuple[type[BathysphereError], int], ...] = (
+FAMILY_STATUSES: tuple[tuple[type[BathysphereError], int], ...] = (
     (NotAllowed, 403),
     (CallerError, 400),
     (UpstreamError, 503),
 )
+"""HTTP status by base class, the first that fits; 500 for others."""
 
 
 class InvalidRequest(CallerError):
@@ -122,7 +123,7 @@ def status_of(error: BathysphereError) -> int:
     """The HTTP status of an error."""
     if (status := STATUSES.get(error.code)) is not None:
         return status
-    return next((status for kind, status in _FAMILIES if isinstance(error, kind)), 500)
+    return next((status for kind, status in FAMILY_STATUSES if isinstance(error, kind)), 500)
 
 
 def install(app: FastAPI) -> None:

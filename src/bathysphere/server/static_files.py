@@ -38,22 +38,15 @@ class StaticFiles:
         await (response or self._fallback)(scope, receive, send)
 
     def _find(self, path: str, headers: Headers) -> Response | None:
-        file = self._file(path)
+        file = find_file(self._folder, path)
         if file is not None:
-            return _file_response(file, headers, is_hashed=path.startswith("/assets/"))
+            return file_response(file, headers, is_hashed=path.startswith("/assets/"))
         if not self._is_page(path, headers):
             return None
         index = self._folder / "index.html"
         if not index.is_file():
             return PlainTextResponse(_NOT_BUILT, headers={"cache-control": NO_CACHE})
-        return _file_response(index, headers, is_hashed=False)
-
-    def _file(self, path: str) -> Path | None:
-        parts = path.strip("/").split("/")
-        if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
-            return None
-        file = self._folder.joinpath(*parts)
-        return file if file.is_file() and file.resolve().is_relative_to(self._folder) else None
+        return file_response(index, headers, is_hashed=False)
 
     def _is_page(self, path: str, headers: Headers) -> bool:
         """Whether a browser is opening a page. API clients with a wrong path get a 404."""
@@ -63,7 +56,17 @@ class StaticFiles:
         return first not in self._routes and "text/html" in headers.get("accept", "")
 
 
-def _file_response(file: Path, headers: Headers, *, is_hashed: bool) -> Response:
+def find_file(folder: Path, path: str) -> Path | None:
+    """The file of a URL's path, if the folder contains it; `folder` must be resolved."""
+    parts = path.strip("/").split("/")
+    if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
+        return None
+    file = folder.joinpath(*parts)
+    return file if file.is_file() and file.resolve().is_relative_to(folder) else None
+
+
+def file_response(file: Path, headers: Headers, *, is_hashed: bool) -> Response:
+    """The response with a file, compressed where that helps."""
     media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     if file.suffix == ".webmanifest":
         media_type = "application/manifest+json"

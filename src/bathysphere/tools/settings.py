@@ -55,13 +55,22 @@ class FetchSettings(BaseSettings):
         env_prefix=FETCH_PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
     )
 
-    max_bytes: PositiveInt = 5_000_000
-    timeout_s: PositiveFloat = 20.0
-    parse_timeout_s: PositiveFloat = 10.0
-    parse_memory_mb: PositiveInt = 1024
-    parse_cpu_per_minute: PositiveFloat = 10.0
+    max_bytes: PositiveInt = Field(default=5_000_000, description="Maximum size of a page.")
+    timeout_s: PositiveFloat = Field(
+        default=20.0, description="Seconds until a page must have arrived, redirects included."
+    )
+    parse_timeout_s: PositiveFloat = Field(
+        default=10.0, description="Seconds in which a page must be parsed."
+    )
+    parse_memory_mb: PositiveInt = Field(
+        default=1024, description="Memory of a process that parses, in MiB."
+    )
+    parse_cpu_per_minute: PositiveFloat = Field(
+        default=10.0, description="CPU seconds per minute for a user's pages; a tenant has twice."
+    )
     pinned_hosts: Annotated[dict[str, str], NoDecode, BeforeValidator(_pairs)] = Field(
-        default_factory=dict
+        default_factory=dict,
+        description="Host names that are served from loopback, comma-separated; for tests only.",
     )
 
     def rules(self) -> FetchRules:
@@ -92,12 +101,30 @@ class SearchSettings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    engine: Annotated[str, AfterValidator(_engine)] | None = None
-    searxng_url: str | None = None
-    google_cse_api_key: ApiKey | None = Field(default=None, validation_alias="GOOGLE_CSE_API_KEY")
-    google_cse_cx: str | None = Field(default=None, validation_alias="GOOGLE_CSE_CX")
-    tavily_api_key: ApiKey | None = Field(default=None, validation_alias="TAVILY_API_KEY")
-    brave_api_key: ApiKey | None = Field(default=None, validation_alias="BRAVE_SEARCH_API_KEY")
+    engine: Annotated[str, AfterValidator(_engine)] | None = Field(
+        default=None,
+        description="`brave`, `duckduckgo`, `google_cse`, `searxng`, `tavily`, or"
+        " `module:attribute`; default: the first that is configured, else DuckDuckGo.",
+    )
+    searxng_url: str | None = Field(default=None, description="URL of a SearXNG server.")
+    google_cse_api_key: ApiKey | None = Field(
+        default=None,
+        validation_alias="GOOGLE_CSE_API_KEY",
+        description="API key of Google's Custom Search.",
+    )
+    google_cse_cx: str | None = Field(
+        default=None,
+        validation_alias="GOOGLE_CSE_CX",
+        description="Search engine id of Google's Custom Search.",
+    )
+    tavily_api_key: ApiKey | None = Field(
+        default=None, validation_alias="TAVILY_API_KEY", description="API key of Tavily."
+    )
+    brave_api_key: ApiKey | None = Field(
+        default=None,
+        validation_alias="BRAVE_SEARCH_API_KEY",
+        description="API key of Brave Search.",
+    )
 
     @property
     def chosen(self) -> str:

@@ -32,6 +32,7 @@ def test_the_public_paths_are_exactly_the_routes_that_ask_for_no_owner():
         ("GET", "/", True),
         ("HEAD", "/assets/index.js", True),
         ("GET", "/c/some-chat", True),
+        ("GET", "/help/reference/settings/", True),
         ("GET", "/info", True),
         ("POST", "/info", False),
         ("POST", "/", False),

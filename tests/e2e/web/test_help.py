@@ -1,0 +1,52 @@
+"""The documentation at `/help`, in Chromium: search without a network, under its content policy."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+
+import pytest
+import uvicorn
+from rigging import ROOT, WEB, process, tell
+from starlette.responses import PlainTextResponse
+
+from bathysphere.server.asgi.security_headers import SecurityHeaders
+from bathysphere.server.help_files import HelpFiles
+
+pytestmark = [pytest.mark.node, pytest.mark.timeout(300)]
+PICTURES = os.environ.get("STORY_PICTURES", "")
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The pages of a folder, as the server has them; everything else is not there."""
+    nothing = PlainTextResponse("nothing", status_code=404)
+    app = SecurityHeaders(HelpFiles(nothing, folder=folder))
+    config = uvicorn.Config(app, port=0, log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
+    socket = config.bind_socket()
+    thread = Thread(target=server.run, kwargs={"sockets": [socket]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{socket.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        socket.close()
+
+
+def test_the_documentation_is_read_and_searched_without_a_network(tmp_path):
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "x")]
+    subprocess.run(build, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
+    command = ["node", str(WEB / "stories" / "browser.mjs")]
+    with (
+        process(command, dict(os.environ), tmp_path / "browser.log") as endpoint,
+        served(tmp_path / "x") as url,
+    ):
+        told = {"STORY_TOLD": json.dumps({"pictures": PICTURES})}
+        tell(SimpleNamespace(url=url, browser=endpoint, told=told), "help", seconds=150)
