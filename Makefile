@@ -165,6 +165,9 @@ bench-scaling: ## Measure runs per second with 1, 2 and 4 workers; last line is 
 bench-loop: ## Compare CPU per iteration with create_agent and create_deep_agent; last line is JSON
 	$(PY) benchmarks/speed/loop.py
 
+bench-prompt: ## Count the tokens of each agent's first prompt beside create_deep_agent; last line is JSON
+	$(PY) -W ignore benchmarks/quality/prompt.py
+
 bench-flow: ## Measure CPU, stored bytes and model calls of flow control; last line is JSON
 	$(PY) benchmarks/speed/flow.py
 
