@@ -16,12 +16,16 @@ from bathysphere.harness.prompt_cost import Count, first_prompt, node_prompts, r
 from bathysphere.models.resolve import Models
 from bathysphere.testing import ScriptedChatModel, SmallModel
 
-AGENTS = ("simple", "tutor", "workspace")
+AGENTS = ("simple", "simple_lean", "tutor", "tutor_lean", "workspace")
 
 
 def spec_of(name: str):
+    agent, _, profile = name.partition("_")
     model = ScriptedChatModel()
-    return load(name).spec(models=Models(main=model, subagent=model, summary=model, audit=model))
+    models = Models(
+        main=model, subagent=model, summary=model, audit=model, profile=profile or "full"
+    )
+    return load(agent).spec(models=models)
 
 
 async def measure(count: Count) -> dict[str, int]:

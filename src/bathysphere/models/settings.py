@@ -103,6 +103,10 @@ class ModelSettings(BaseSettings):
     )
 
     # ── how it is called ──
+    profile: Literal["auto", "full", "lean"] = Field(
+        default="auto",
+        description="How much agents ask of the main model; `auto`: as `models test` found.",
+    )
     temperature: NonNegativeFloat | None = Field(
         default=None, description="Sampling temperature (default: the provider's)."
     )
