@@ -1,4 +1,4 @@
-"""`bathysphere models`: list configured and local models, or `pull` a small one."""
+"""`bathysphere models`: list configured and local models, `pull` a small one, or `test` one."""
 
 import argparse
 from pathlib import PurePosixPath
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from bathysphere.models.catalog import Found, RoleReport, Survey
     from bathysphere.models.settings import ModelSettings
 
-HELP = "list configured and local models, or pull a small one"
+HELP = "list configured and local models, pull a small one, or test one"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `models` and `models pull`."""
+    """Declare `models`, `models pull` and `models test`."""
     commands = parser.add_subparsers(dest="models_command", metavar="COMMAND")
     pull = commands.add_parser("pull", help="download a GGUF file and verify its hash")
     pull.add_argument(
@@ -23,10 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     pull.add_argument("--url", help="download this URL (needs --sha256)")
     pull.add_argument("--sha256", metavar="HASH", help="SHA-256 hash of the file at --url")
+    test = commands.add_parser("test", help="probe a model, store the result, choose its profile")
+    test.add_argument("name", nargs="?", help="the model, as provider:name (default: the main one)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the models, or pull one."""
+    """List the models, pull one or test one."""
     from rich.console import Console
 
     from bathysphere.models.settings import ModelSettings
@@ -35,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True)
     if args.models_command == "pull":
         return _pull(args, settings, console)
+    if args.models_command == "test":
+        from bathysphere.cli.model_report import probe_and_store
+
+        return probe_and_store(args.name, settings, console)
     return _list(settings, console)
 
 
@@ -45,12 +51,15 @@ def _list(settings: "ModelSettings", console: "Console") -> int:
     import asyncio
 
     from bathysphere.models.catalog import survey
+    from bathysphere.models.names import DEMO_TOUR
 
     result = asyncio.run(survey(settings))
     console.print("[bold]Configured[/bold]")
     width = max(len(report.check.name) for report in result.roles)
     for report in result.roles:
         _print_role(report, width, console)
+    if result.roles[0].check.name != DEMO_TOUR:
+        _print_profile(settings, console)
     console.print("\n[bold]Found on this machine[/bold]")
     for found in result.found:
         _print_found(found, settings, console)
@@ -66,6 +75,14 @@ def _print_role(report: "RoleReport", width: int, console: "Console") -> None:
     console.print(f"{report.check.detail} ({report.chosen_by})", markup=False)
     if report.check.hint:
         console.print(f"  {'':<10}  {'':<{width}}  fix: {report.check.hint}", markup=False)
+
+
+def _print_profile(settings: "ModelSettings", console: "Console") -> None:
+    from bathysphere.models.profiles import choose_profile
+
+    choice = choose_profile(settings)
+    trust = f"; use it for {choice.trust}" if choice.trust else ""
+    console.print(f"  profile     {choice.profile} ({choice.chosen_by}){trust}", markup=False)
 
 
 def _print_found(found: "Found", settings: "ModelSettings", console: "Console") -> None:

@@ -34,7 +34,7 @@ DOWNLOADS = {
             ),
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             size=98_362_432,
-            about="98 MB, Apache-2.0; for trying the setup: too small to call tools",
+            about="98 MB, Apache-2.0; a test of the installation, nothing more",
         ),
     )
 }

@@ -8,9 +8,11 @@ import sys
 import pytest
 
 from bathysphere.cli import models
-from bathysphere.core.errors import ConfigError, ModelUnavailable
-from bathysphere.models import catalog, download
+from bathysphere.core.errors import CallerError, ConfigError, ModelUnavailable
+from bathysphere.models import catalog, download, probes
 from bathysphere.models.check import Probe
+from bathysphere.models.profiles import ModelReport, ProbeResult, load_report, save_report
+from bathysphere.models.settings import ModelSettings
 
 
 @pytest.fixture
@@ -132,3 +134,62 @@ def test_neither_its_help_nor_its_list_needs_the_agent_stack():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+# ── test ──
+
+
+def stored(name, folder, profile="lean"):
+    report = ModelReport(
+        model=name,
+        profile=profile,
+        trust="short tasks",
+        probes=(ProbeResult(name="answers", state="passed", detail="[red]Hello[/red]"),),
+        tested_at="2026-11-17T20:00:00+00:00",
+        tokens_per_s=12.5,
+        first_token_s=0.5,
+    )
+    save_report(report, ModelSettings(folder=folder))
+    return report
+
+
+def test_a_model_is_shown_with_its_profile_and_how_to_test_it(command, capsys):
+    command(BATHYSPHERE_MODEL_MAIN="ollama:qwen3:4b")
+    shown = capsys.readouterr().out
+    assert "profile     full (not tested: run `bathysphere models test ollama:qwen3:4b`)" in shown
+
+
+def test_the_tour_has_no_profile(command, capsys):
+    command()
+    assert "  profile  " not in capsys.readouterr().out
+
+
+def test_a_tested_model_is_shown_with_what_it_can_be_used_for(command, capsys, tmp_path):
+    stored("ollama:qwen3:4b", tmp_path)
+    command(BATHYSPHERE_MODEL_MAIN="ollama:qwen3:4b")
+    assert "profile     lean (tested on 2026-11-17); use it for short tasks" in (
+        capsys.readouterr().out
+    )
+
+
+def test_the_result_is_printed_stored_and_not_read_as_markup(
+    command, capsys, monkeypatch, tmp_path
+):
+    report = stored("ollama:qwen3:4b", tmp_path / "elsewhere")
+
+    async def probe_model(name, model, *, clock, progress):
+        progress(1, 12, "follows an instruction")
+        return report
+
+    monkeypatch.setattr(probes, "probe_model", probe_model)
+    assert command("test", BATHYSPHERE_MODEL_MAIN="ollama:qwen3:4b") == 0
+    shown = capsys.readouterr().out
+    assert "passed   answers  [red]Hello[/red]" in shown
+    assert "Speed:   12.5 tokens/s, the first after 0.5 s" in shown
+    assert "Profile: lean\nUse it for: short tasks\n" in shown
+    assert load_report("ollama:qwen3:4b", ModelSettings(folder=tmp_path)) == report
+
+
+def test_the_tour_cannot_be_tested(command):
+    with pytest.raises(CallerError, match="demo:tour is a script, not a model"):
+        command("test")
