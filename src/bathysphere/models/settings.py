@@ -125,6 +125,9 @@ class ModelSettings(BaseSettings):
     folder: Path = Field(
         default=Path("~/.local/share/bathysphere/models"), description="Folder for GGUF files."
     )
+    catalog: Path | None = Field(
+        default=None, description="TOML file with more models that `models pull` knows."
+    )
     context_tokens: PositiveInt = Field(
         default=8192, description="Context window of a GGUF file served in process."
     )

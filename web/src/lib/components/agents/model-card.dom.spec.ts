@@ -45,3 +45,11 @@ it('says nothing of the profile if there is nothing to say', async () => {
   expect(shown).not.toContain('lean');
   expect(shown).not.toContain('Tested');
 });
+
+it('offers to load a model that Ollama does not have yet, and not one that it has', async () => {
+  expect(await opened({ is_usable: false, hint: 'run `ollama pull qwen3`' })).toContain('Load model');
+  cleanup();
+  expect(await opened({})).not.toContain('Load model');
+  cleanup();
+  expect(await opened({ provider: 'openai', name: 'openai:qwen3', is_usable: false })).not.toContain('Load model');
+});
