@@ -102,17 +102,25 @@ def _print_found(found: "Found", settings: "ModelSettings", console: "Console") 
 
 
 def _print_advice(result: "Survey", console: "Console") -> None:
+    from bathysphere.models.downloads import SMALLEST
     from bathysphere.models.names import DEMO_TOUR
 
     if result.roles[0].check.name != DEMO_TOUR:
         return
-    here = [f"{found.provider}:{name}" for found in result.found for name in found.names]
+    here = [
+        f"{found.provider}:{name}"
+        for found in result.found
+        for name in found.names
+        if name != SMALLEST  # it cannot talk
+    ]
     console.print("\n[bold]To leave the tour[/bold]")
     for name in (*result.suggestions, *here)[:3]:
         console.print(f"  export BATHYSPHERE_MODEL_MAIN={name}", markup=False)
     if not (result.suggestions or here):
-        console.print("  set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama or LM Studio")
-        console.print("  bathysphere models pull   to try the installation without either")
+        console.print(
+            "  set ANTHROPIC_API_KEY or OPENAI_API_KEY; or start Ollama or LM Studio, then"
+        )
+        console.print("  bathysphere models pull ollama:NAME")
 
 
 # ── pull ──

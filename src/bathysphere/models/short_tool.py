@@ -44,6 +44,12 @@ class ShortTool(StructuredTool):
             self._shown = _shown(full, short_schema(full, hidden=self.hidden, words=self.words))
         return self._shown
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave out the class that was made for the schema: it cannot be pickled."""
+        state = super().__getstate__()
+        private = {**(state.get("__pydantic_private__") or {}), "_shown": None}
+        return {**state, "__pydantic_private__": private}
+
 
 def shortened(
     tool: StructuredTool,

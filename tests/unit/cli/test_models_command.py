@@ -238,3 +238,18 @@ def test_the_small_model_is_listed_as_what_it_is(command, capsys):
     command()
     line = "llamacpp:smollm2-135m  98 MB, Apache-2.0; a test of the installation, nothing more"
     assert line in capsys.readouterr().out
+
+
+def test_the_small_model_is_not_offered_as_a_way_out_of_the_tour(
+    command, capsys, monkeypatch, tmp_path
+):
+    (tmp_path / "smollm2-135m.gguf").write_bytes(b"GGUF")
+
+    async def none(self, url, *, server, hint, headers=None):
+        raise ModelUnavailable(f"{server} is not reachable", hint=hint)
+
+    monkeypatch.setattr(Probe, "get", none)
+    command()
+    shown = capsys.readouterr().out
+    assert "MODEL_MAIN=llamacpp:smollm2-135m" not in shown
+    assert "bathysphere models pull ollama:NAME" in shown

@@ -1,5 +1,7 @@
 """Tools with short schemas: what the model sees, and what is still checked."""
 
+import pickle
+
 import pytest
 from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -111,3 +113,9 @@ def test_the_cached_schema_of_the_tool_is_not_changed():
     shown(short)
     assert full.model_json_schema() == before
     assert "$defs" in full.model_json_schema()
+
+
+def test_a_tool_can_be_pickled_after_its_schema_was_shown():
+    short = tool()
+    before = shown(short)
+    assert shown(pickle.loads(pickle.dumps(short))) == before
