@@ -12,7 +12,7 @@ SIDE_BY_SIDE := $(call tests-in,tests/e2e/web,build bucket_stories research_stor
   tests/faults/bounced $(call tests-in,tests/faults,answers_and_crashes pgbouncer webhook_loss) \
   $(call tests-in,tests/integration/faults,lost_replies new_message) \
   tests/integration/payments tests/integration/server tests/integration/tools \
-  $(call tests-in,tests/integration,agentdojo cli model_server models research_small_model simple_on_the_wire tutor_in_a_terminal) \
+  $(call tests-in,tests/integration,agentdojo cli model_server models models_probed prompt_bench research_small_model simple_on_the_wire tutor_in_a_terminal) \
   $(call tests-in,tests/integration/edge,agent_aliases agent_folder api_keys foreign_project mcp scaling_query traces) \
   $(call tests-in,tests/integration/engine,answers assistants crons pauses queue redis_readers run_operations runs schema stopped_answers \
     storage_lost strict_reading threads webhooks worker) examples $(LIGHT)
@@ -168,6 +168,9 @@ bench-scaling: ## Measure runs per second with 1, 2 and 4 workers; last line is 
 
 bench-loop: ## Compare CPU per iteration with create_agent and create_deep_agent; last line is JSON
 	$(PY) benchmarks/speed/loop.py
+
+bench-prompt: ## Count the tokens of each agent's first prompt beside create_deep_agent; last line is JSON
+	$(PY) -W ignore benchmarks/quality/prompt.py
 
 bench-flow: ## Measure CPU, stored bytes and model calls of flow control; last line is JSON
 	$(PY) benchmarks/speed/flow.py

@@ -14,9 +14,9 @@ from langchain_core.tools import tool
 
 from bathysphere.core.errors import ConfigError, ModelUnavailable, UpstreamError
 from bathysphere.middleware.reliability import reliability
-from bathysphere.models.catalog import DOWNLOADS
 from bathysphere.models.check import Probe
 from bathysphere.models.download import fetch
+from bathysphere.models.downloads import downloads
 from bathysphere.models.llamacpp import SERVERS
 from bathysphere.models.resolve import check, resolve
 from bathysphere.models.settings import ModelSettings
@@ -311,7 +311,7 @@ def small():
 
 
 def test_the_list_of_downloads_has_the_hash_of_the_small_model():
-    assert DOWNLOADS["smollm2-135m"].sha256 == SHA256
+    assert downloads(ModelSettings())["smollm2-135m"].sha256 == SHA256
 
 
 @pytest.mark.small_model

@@ -130,11 +130,11 @@ def configured_spec(
     given |= {"web": web, "mcp": mcp}
     known = signature(function).parameters
     spec = function(**{name: value for name, value in given.items() if name in known})
-    return _with_named_models(spec, models)
+    return _with_models(spec, models)
 
 
-def _with_named_models(spec: "Spec", models: "Models") -> "Spec":
-    """Return the spec with the models that settings assign to single subagents."""
+def _with_models(spec: "Spec", models: "Models") -> "Spec":
+    """Return the spec with the models of single subagents, and the profile of the main model."""
     from dataclasses import replace
 
     from bathysphere.harness.spec import AgentSpec, SubagentSpec
@@ -149,4 +149,5 @@ def _with_named_models(spec: "Spec", models: "Models") -> "Spec":
         else sub
         for sub in spec.subagents
     )
-    return replace(spec, subagents=subagents)
+    profile = "lean" if models.profile == "lean" else spec.profile
+    return replace(spec, subagents=subagents, profile=profile)

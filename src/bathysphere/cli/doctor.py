@@ -140,10 +140,12 @@ def _models() -> Iterator[Finding]:
     from bathysphere.core.errors import BathysphereError
     from bathysphere.models.catalog import survey
     from bathysphere.models.names import DEMO_TOUR
+    from bathysphere.models.profiles import choose_profile
     from bathysphere.models.settings import ModelSettings
 
     try:
-        reports = asyncio.run(survey(ModelSettings.from_environment())).roles
+        settings = ModelSettings.from_environment()
+        reports = asyncio.run(survey(settings)).roles
     except BathysphereError as error:
         yield Finding("problem", error.message, error.hint)
         return
@@ -156,6 +158,10 @@ def _models() -> Iterator[Finding]:
     if reports[0].check.name == DEMO_TOUR:
         fix = "run `bathysphere models` to see available models"
         yield Finding("info", "No model is configured; a scripted tour answers instead", fix)
+        return
+    choice = choose_profile(settings)
+    trust = f"; use it for {choice.trust}" if choice.trust else ""
+    yield Finding("info", f"profile: {choice.profile} ({choice.chosen_by}){trust}")
 
 
 # ── services ──

@@ -11,6 +11,7 @@ from deepagents import create_deep_agent
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
 from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
+from langchain_core.tools import StructuredTool
 from langgraph.cache.base import BaseCache
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
@@ -29,6 +30,7 @@ from bathysphere.harness.stack import (
     subagent,
 )
 from bathysphere.harness.state import check_writers
+from bathysphere.models.short_tool import shortened
 from bathysphere.upstream import (
     CORE_SLOT,
     INNER_SLOT,
@@ -41,6 +43,15 @@ Layer = AgentMiddleware[Any, Any, Any]
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 RECURSION_LIMIT = 9_999
+
+# ── text for the model ──
+
+TASK = """Send out a subagent for work that stands on its own. It sees only your `description`: give
+it the whole task and say what to bring back. Only you see its report. Send several in one message
+if their work does not depend on each other. Choose `subagent_type`:
+{available_agents}"""
+LEAN_TASK = """Send out a subagent. It sees only your `description`. Choose `subagent_type`:
+{available_agents}"""
 
 
 def build(
@@ -87,7 +98,7 @@ def _compiled(
         agent.model,
         list(agent.tools),
         system_prompt=agent.prompt,
-        middleware=_slots(agent.stack, subagents),
+        middleware=_slots(agent.stack, subagents, lean=spec.profile == "lean"),
         # The slot must exist to be replaced, even if there are no subagents.
         subagents=subagents or [_placeholder(agent)],
         skills=list(spec.skills) or None,
@@ -106,6 +117,30 @@ def _compiled(
 
 class SubagentsMiddleware(SubAgentMiddleware):
     """Provides `task`, which starts subagents."""
+
+    def __init__(
+        self, *, backend: Any, subagents: Sequence[CompiledSubAgent], lean: bool = False
+    ) -> None:
+        words = LEAN_TASK if lean else TASK
+        super().__init__(backend=backend, subagents=subagents, task_description=words)
+        self._shorten()
+
+    @property
+    def private_state_keys(self) -> frozenset[str]:
+        """State keys that subagents do not get; deepagents sets them, with a new tool."""
+        return self._private_state_keys
+
+    @private_state_keys.setter
+    def private_state_keys(self, value: frozenset[str]) -> None:
+        SubAgentMiddleware.private_state_keys.fset(self, value)  # type: ignore[attr-defined]
+        self._shorten()
+
+    def _shorten(self) -> None:
+        words = {"description": "", "subagent_type": ""}
+        self.tools = [
+            shortened(tool, words=words) if isinstance(tool, StructuredTool) else tool
+            for tool in self.tools
+        ]
 
     # Upstream wraps each model call here without changing the prompt.
     wrap_model_call = AgentMiddleware.wrap_model_call  # type: ignore[assignment]  # wider result
@@ -129,11 +164,13 @@ class _Vacant(AgentMiddleware[Any, Any, Any]):
         return self._slot
 
 
-def _slots(stack: Stack, subagents: Sequence[CompiledSubAgent]) -> list[Layer]:
+def _slots(stack: Stack, subagents: Sequence[CompiledSubAgent], *, lean: bool) -> list[Layer]:
     caching = [layer.name for layer in stack.inner if layer.name.endswith(PROMPT_CACHING_SUFFIX)]
     subagents_layer: Layer = _Vacant(SUBAGENTS_SLOT)
     if subagents:
-        subagents_layer = SubagentsMiddleware(backend=_backend(stack), subagents=subagents)
+        subagents_layer = SubagentsMiddleware(
+            backend=_backend(stack), subagents=subagents, lean=lean
+        )
     core, inner = _fused(stack)
     return [
         core,

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from deepagents.backends.protocol import BackendProtocol
 from deepagents.middleware.filesystem import FilesystemPermission
-from deepagents.middleware.subagents import DEFAULT_GENERAL_PURPOSE_DESCRIPTION
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
@@ -23,6 +22,7 @@ from bathysphere.core.usage import Limits
 from bathysphere.flow import FlowPolicy
 from bathysphere.harness.state import HarnessState
 from bathysphere.middleware.approvals import Approval, ApprovalMode
+from bathysphere.models.profiles import Profile
 
 Tool = BaseTool | Callable[..., Any] | dict[str, Any]
 
@@ -61,7 +61,8 @@ class CompiledSubagent:
 
 
 GENERAL_PURPOSE = SubagentSpec(
-    name="general-purpose", description=DEFAULT_GENERAL_PURPOSE_DESCRIPTION
+    name="general-purpose",
+    description="Searches, and work of many steps, in a context of its own.",
 )
 """The default subagent: the same tools, with an empty context."""
 
@@ -104,6 +105,8 @@ class AgentSpec:
     context_schema: type[Any] | None = None
     requires_writers: bool = True
     """Whether `build` rejects state fields without a declared writer."""
+    profile: Profile = "full"
+    """`lean`: fewer file tools, short words, one tool call at a time, for models that need it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,6 +14,7 @@ layers are directly around the model and the tools. Subagents have the same stac
 | prompt caching | marks what the provider may cache | | |
 | Flow | plans once per run, judges calls | asks if nobody vouched; then in place of Approvals | |
 | Approvals | | asks for approval | |
+| One step | keeps the first call, if the profile is lean | | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
 | Payments | charges for it, if enabled | | |
@@ -46,9 +47,11 @@ from bathysphere.middleware.failures import FailuresMiddleware
 from bathysphere.middleware.files import FilesMiddleware
 from bathysphere.middleware.flow import FlowMiddleware
 from bathysphere.middleware.limits import LimitsMiddleware
+from bathysphere.middleware.one_step import OneStepMiddleware
 from bathysphere.middleware.payments.middleware import PaymentsMiddleware, metered_summary
-from bathysphere.middleware.planning import GUIDANCE, PlanningMiddleware
+from bathysphere.middleware.planning import GUIDANCE, LEAN_GUIDANCE, PlanningMiddleware
 from bathysphere.middleware.turn import TurnMiddleware
+from bathysphere.models.profiles import Profile
 from bathysphere.models.tool_names import tool_name
 from bathysphere.upstream import append_prompt_caching_middleware, approvals_from_permissions
 
@@ -94,7 +97,7 @@ def main_agent(spec: AgentSpec) -> Agent:
         name=spec.name,
         description=spec.description,
         model=spec.model,
-        prompt=_prompt(spec.prompt),
+        prompt=_prompt(spec.prompt, spec.profile),
         tools=spec.tools,
         stack=_stack(
             model=spec.model,
@@ -106,6 +109,7 @@ def main_agent(spec: AgentSpec) -> Agent:
             permissions=spec.permissions,
             limits=spec.limits,
             flow=flow_options(spec, spec.tools, spec.middleware),
+            profile=spec.profile,
         ),
         response_format=spec.response_format,
     )
@@ -122,7 +126,7 @@ def subagent(spec: AgentSpec, sub: SubagentSpec) -> Agent:
         name=sub.name,
         description=sub.description,
         model=model,
-        prompt=_prompt(sub.prompt),
+        prompt=_prompt(sub.prompt, spec.profile),
         tools=tools,
         stack=_stack(
             model=model,
@@ -134,6 +138,7 @@ def subagent(spec: AgentSpec, sub: SubagentSpec) -> Agent:
             permissions=spec.permissions if sub.permissions is None else sub.permissions,
             limits=spec.limits,
             flow=flow_options(spec, tools, sub.middleware, is_subagent=True),
+            profile=spec.profile,
         ),
         response_format=sub.response_format,
     )
@@ -176,8 +181,8 @@ def _tools_of(layer: Layer) -> Sequence[BaseTool]:
     return getattr(layer, "tools", ())
 
 
-def _prompt(prompt: str) -> str:
-    return f"{prompt}\n\n{GUIDANCE}".strip()
+def _prompt(prompt: str, profile: Profile) -> str:
+    return f"{prompt}\n\n{LEAN_GUIDANCE if profile == 'lean' else GUIDANCE}".strip()
 
 
 def _stack(
@@ -191,7 +196,9 @@ def _stack(
     permissions: Sequence[FilesystemPermission],
     limits: Limits,
     flow: Mapping[str, Any] | None,
+    profile: Profile,
 ) -> Stack:
+    is_lean = profile == "lean"
     counting = LimitsMiddleware(limits)
     inner: list[Layer] = []
     append_prompt_caching_middleware(inner)
@@ -211,6 +218,7 @@ def _stack(
         inner.append(ApprovalsMiddleware(gated))
         asking.append(ConsentMiddleware())
     inner += [
+        *([OneStepMiddleware()] if is_lean else []),
         FailuresMiddleware(),
         counting,
         PaymentsMiddleware(),
@@ -219,8 +227,8 @@ def _stack(
     ]
     return Stack(
         core=(
-            FilesMiddleware(backend, list(permissions) or None),
-            PlanningMiddleware(),
+            FilesMiddleware(backend, list(permissions) or None, lean=is_lean),
+            PlanningMiddleware(lean=is_lean),
             CompactionMiddleware(
                 model,
                 backend,

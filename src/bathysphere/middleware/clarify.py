@@ -13,28 +13,23 @@ from langchain.agents import AgentState
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import StructuredTool
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from bathysphere.core.writers import ByEngine
 from bathysphere.models.answers import ANSWER
+from bathysphere.models.short_tool import ShortTool
 
 # ── text for the model ──
 
-ASK_USER = """Ask the person one short question and wait for the answer, in their own words.
+ASK_USER = """Ask the person one short question and wait for the answer. Use it only when two
+readings of the request lead to different work. Never ask about your own tools, to confirm the
+obvious, or what a message or file answers already; {budget}."""
 
-Use it when their intent is unclear: when two readings of the request lead to different work. Never
-ask about your own tools, to confirm the obvious, or what a message or file answers already.
-{budget}"""
+ASK_CHOICES = """Like `ask_user`, with two to six options to choose from. `allow_freeform` lets them
+add words of their own."""
 
-ASK_CHOICES = """Ask the person to choose among two to six options that you can name.
-
-The same rules as for `ask_user` hold. `allow_multiple` lets them choose several, `allow_freeform`
-lets them add words of their own.
-{budget}"""
-
-BUDGET = "You may ask at most {max_questions} questions in a run."
+BUDGET = "at most {max_questions} questions in a run"
 NONE_LEFT = "No questions are left in this run. State your assumption in your answer and go on."
 CHOSE = "The person chose: {choice}"
 ADDED = "They added: {words}"
@@ -73,7 +68,7 @@ _NON_BLANK = r"\S"
 class Option(BaseModel):
     """One option."""
 
-    id: str = Field(min_length=1, description="Short id, given back when chosen.")
+    id: str = Field(min_length=1)
     label: str = Field(min_length=1, description="What the person reads.")
 
 
@@ -85,7 +80,7 @@ class Answer(BaseModel):
 
 
 class _Question(BaseModel):
-    question: str = Field(min_length=1, description="One question, in one or two sentences.")
+    question: str = Field(min_length=1)
 
 
 class _Choices(_Question):
@@ -110,7 +105,7 @@ class ClarifyMiddleware(AgentMiddleware[ClarifyState, Any, Any]):
 
     state_schema = ClarifyState
 
-    def __init__(self, *, max_questions: int = 3) -> None:
+    def __init__(self, *, max_questions: int = 3, choices: bool = True) -> None:
         super().__init__()
         if max_questions < 1:
             message = f"max_questions must be at least 1, got {max_questions}"
@@ -118,21 +113,24 @@ class ClarifyMiddleware(AgentMiddleware[ClarifyState, Any, Any]):
         self.max_questions = max_questions
         budget = BUDGET.format(max_questions=max_questions)
         self.tools = [
-            StructuredTool.from_function(
+            ShortTool.from_function(
                 self._ask_user,
                 name="ask_user",
                 description=ASK_USER.format(budget=budget),
                 args_schema=_Question,
                 infer_schema=False,
             ),
-            StructuredTool.from_function(
-                self._ask_choices,
-                name="ask_choices",
-                description=ASK_CHOICES.format(budget=budget),
-                args_schema=_Choices,
-                infer_schema=False,
-            ),
         ]
+        if choices:
+            self.tools.append(
+                ShortTool.from_function(
+                    self._ask_choices,
+                    name="ask_choices",
+                    description=ASK_CHOICES,
+                    args_schema=_Choices,
+                    infer_schema=False,
+                )
+            )
 
     def _ask_user(self, question: str, runtime: ToolRuntime) -> Command[Any]:
         if not self._may_ask(runtime):

@@ -2,13 +2,14 @@
 
 deepagents' filesystem layer with changes: while a tool runs, scratch files are shared by the whole
 tree (see `backends.scratch`), deletion markers are cleared when the next run starts, the `grep`
-tool is not copied (with its schema rebuilt) for every model call, and messages of earlier turns are
+tool is not copied (with its schema rebuilt) for every model call, tools have short words and
+schemas, and messages of earlier turns are
 not searched again for attachments of tool results and for evicted text.
 
 Order: outermost, as in deepagents. State: `files`, `run_id`.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any, NotRequired, TypeVar
 
@@ -17,6 +18,7 @@ from deepagents.middleware.filesystem import (
     GREP_TOOL_DESCRIPTION,
     FilesystemMiddleware,
     FilesystemPermission,
+    FsToolName,
 )
 from langchain.agents import AgentState
 from langchain.agents.middleware.types import (
@@ -26,6 +28,7 @@ from langchain.agents.middleware.types import (
     ToolCallRequest,
 )
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.channels.delta import DeltaChannel
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command
@@ -33,15 +36,64 @@ from langgraph.types import Command
 from bathysphere.backends.scratch import merge_files, settle, share, tombstones
 from bathysphere.core.writers import ByEngine, Writer
 from bathysphere.models.history import human_messages
+from bathysphere.models.short_tool import shortened
 
 T = TypeVar("T")
 
 # ── text for the model ──
 
-GREP = """Search for a literal text pattern (not a regular expression) across files.
+LS = "List the files in a folder."
+READ = """Read a file: 100 lines, or page with `offset`/`limit`. The header line `@@ … @@` is not
+part of the file. Also reads images, audio, video and PDFs, and long results that tools left."""
+WRITE = "Create a file, or replace all of it."
+EDIT = """Make exact string replacements in a file. You must read the file before editing.
+`old_string` must occur once, unless `replace_all`."""
+DELETE = "Delete a file, or a folder with all that is in it. This cannot be undone."
+GLOB = """Find files by a pattern such as `*.md`, at any depth. A pattern with `/` (`src/**/*.py`)
+is matched from `path`. Names that begin with a dot need a pattern that does."""
+GREP = """Search files for a literal text (not a regular expression). Shows the files that contain
+it; `content` shows the lines, `count` how many."""
 
-`path` narrows the search to a folder and `glob` to file names. `output_mode` is
-`files_with_matches` (default), `content` (matching lines with numbers) or `count`."""
+_PATH = "Absolute path."
+_FOLDER = {"path": "Folder to search."}
+_SHORT: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, str]]] = {
+    "ls": (LS, (), {"path": _PATH}),
+    "read_file": (READ, (), {"file_path": _PATH, "offset": "First line, from 0.", "limit": ""}),
+    "write_file": (WRITE, (), {"file_path": _PATH, "content": ""}),
+    "edit_file": (
+        EDIT,
+        (),
+        {"file_path": _PATH, "old_string": "", "new_string": "", "replace_all": ""},
+    ),
+    "delete": (DELETE, (), {"file_path": _PATH}),
+    "glob": (GLOB, (), {"pattern": "", **_FOLDER}),
+    "grep": (
+        GREP,
+        ("max_count",),
+        {"pattern": "", **_FOLDER, "glob": "Names of files, such as `*.md`.", "output_mode": ""},
+    ),
+}
+"""Tool → its description, the arguments that are not shown, and the descriptions of the others."""
+
+LEAN_TOOLS: tuple[FsToolName, ...] = (
+    "ls",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "delete",
+    "grep",
+    "execute",  # only there if the backend has a shell
+)
+"""The tools of the lean profile: `ls` and `grep` find what `glob` does."""
+_LEAN_HIDDEN: Mapping[str, tuple[str, ...]] = {
+    "grep": ("path", "glob", "output_mode"),
+    "edit_file": ("replace_all",),
+}
+_LEAN_WORDS: Mapping[str, str] = {
+    "read_file": "Read a file: `limit` lines from `offset`, under a header `@@ … @@`.",
+    "edit_file": "Replace a text that occurs once in a file that you have read.",
+    "grep": "List the files that contain a text.",
+}
 
 # ── state ──
 
@@ -64,13 +116,21 @@ class FilesMiddleware(FilesystemMiddleware):
     """Gives the agent `ls`, `read_file`, `write_file`, `edit_file`, `delete`, `glob`, `grep`."""
 
     def __init__(
-        self, backend: BackendProtocol, permissions: list[FilesystemPermission] | None = None
+        self,
+        backend: BackendProtocol,
+        permissions: list[FilesystemPermission] | None = None,
+        *,
+        lean: bool = False,
     ) -> None:
         # A custom description also keeps `grep` from being copied on every model call.
         grep = GREP_TOOL_DESCRIPTION if isinstance(backend, SandboxBackendProtocol) else GREP
         super().__init__(
-            backend=backend, permissions=permissions, custom_tool_descriptions={"grep": grep}
+            backend=backend,
+            permissions=permissions,
+            custom_tool_descriptions={"grep": grep},
+            tools=list(LEAN_TOOLS) if lean else None,
         )
+        self.tools = [_shortened(tool, lean=lean) for tool in self.tools]
         self.state_schema = FilesState  # upstream sets another schema, with another reducer
 
     @property
@@ -139,6 +199,19 @@ class FilesMiddleware(FilesystemMiddleware):
         """Share the run's files while the tool runs."""
         with _shared_files(request):
             return await super().awrap_tool_call(request, handler)
+
+
+def _shortened(tool: BaseTool, *, lean: bool) -> BaseTool:
+    """The tool with our short words; `execute`, and `grep` beside it, keep upstream's."""
+    if tool.name not in _SHORT or not isinstance(tool, StructuredTool):
+        return tool
+    description, hidden, words = _SHORT[tool.name]
+    if lean:
+        description = _LEAN_WORDS.get(tool.name, description)
+        hidden = (*hidden, *_LEAN_HIDDEN.get(tool.name, ()))
+    if tool.description == GREP_TOOL_DESCRIPTION:
+        description = tool.description
+    return shortened(tool, description=description, hidden=hidden, words=words)
 
 
 def _settle(state: Any) -> None:

@@ -13,14 +13,29 @@ from typing import Any
 from langchain.agents.middleware import TodoListMiddleware
 from langchain.agents.middleware.types import AgentMiddleware, ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import StructuredTool
 from langgraph.types import Command
+
+from bathysphere.models.short_tool import shortened
 
 # ── text for the model ──
 
 GUIDANCE = """## Planning
-For work of several steps, write a todo list with `write_todos` before you start, and keep it true:
-one item in progress at a time, marked completed as soon as it is done. For a simple question,
-answer without a list."""
+For work of several steps, first list them with `write_todos`, one item in progress at a time.
+For a simple question, answer without a list."""
+
+WRITE_TODOS = """Write your list of steps; each call replaces the whole list.
+
+When to Use This Tool: for work of three or more steps, or several tasks; NOT for less. Mark a step
+`in_progress` before you start it and `completed` as soon as it is fully done; if you are stuck,
+keep it in progress and add what must be solved. The list is no answer: what the person asked for
+comes as text after it."""
+
+LEAN_GUIDANCE = """## Steps
+Take one step at a time: one tool call, then look at its result. Never repeat a call that gave you
+its result. When the work is done, answer in words."""
+
+LEAN_TODOS = "Write your list of steps, for work of three or more; each call replaces the list."
 
 ONE_LIST = "Only one `write_todos` at a time: each call replaces the whole list. Send one list."
 
@@ -29,6 +44,13 @@ ONE_LIST = "Only one `write_todos` at a time: each call replaces the whole list.
 
 class PlanningMiddleware(TodoListMiddleware):
     """Gives the agent a todo list."""
+
+    def __init__(self, *, lean: bool = False) -> None:
+        words = LEAN_TODOS if lean else WRITE_TODOS
+        super().__init__(system_prompt="", tool_description=words)
+        self.tools = [
+            shortened(tool) if isinstance(tool, StructuredTool) else tool for tool in self.tools
+        ]
 
     after_model = AgentMiddleware.after_model
     aafter_model = AgentMiddleware.aafter_model

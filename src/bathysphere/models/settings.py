@@ -103,6 +103,10 @@ class ModelSettings(BaseSettings):
     )
 
     # ── how it is called ──
+    profile: Literal["auto", "full", "lean"] = Field(
+        default="auto",
+        description="How much agents ask of the main model; `auto`: as `models test` found.",
+    )
     temperature: NonNegativeFloat | None = Field(
         default=None, description="Sampling temperature (default: the provider's)."
     )
@@ -120,6 +124,9 @@ class ModelSettings(BaseSettings):
     # ── local models ──
     folder: Path = Field(
         default=Path("~/.local/share/bathysphere/models"), description="Folder for GGUF files."
+    )
+    catalog: Path | None = Field(
+        default=None, description="TOML file with more models that `models pull` knows."
     )
     context_tokens: PositiveInt = Field(
         default=8192, description="Context window of a GGUF file served in process."

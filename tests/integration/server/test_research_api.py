@@ -22,7 +22,6 @@ from bathysphere.core.identity import Owner
 from bathysphere.engine.graphs import Graphs
 from bathysphere.evidence.proof.check import verify_proof
 from bathysphere.harness.build import build
-from bathysphere.models import catalog
 from bathysphere.models.demo.model import DemoTourModel
 from bathysphere.models.resolve import Models
 from bathysphere.models.settings import ModelSettings
@@ -447,14 +446,11 @@ async def test_only_the_operators_model_can_be_loaded(town):
 async def test_a_known_file_is_fetched_with_progress(database, tmp_path, monkeypatch):
     """The wire of seed 002: `downloading` with a percentage and a file, then `ready`."""
     data = b"GGUF" + secrets.token_bytes(700_000)
-    wanted = catalog.Download(
-        name="tiny.Q4_1",
-        url="http://files.example/tiny.gguf",
-        sha256=hashlib.sha256(data).hexdigest(),
-        size=len(data),
-        about="",
+    catalog = tmp_path / "catalog.toml"
+    catalog.write_text(
+        '["tiny.Q4_1"]\nurl = "http://files.example/tiny.gguf"\nlicence = "MIT"\n'
+        f'sha256 = "{hashlib.sha256(data).hexdigest()}"\nsize = {len(data)}\n'
     )
-    monkeypatch.setitem(catalog.DOWNLOADS, wanted.name, wanted)
 
     def fetch(url, target, *, sha256, progress):
         for done in range(0, len(data), 100_000):
@@ -463,7 +459,9 @@ async def test_a_known_file_is_fetched_with_progress(database, tmp_path, monkeyp
 
     monkeypatch.setattr("bathysphere.server.models.loading.fetch", fetch)
     monkeypatch.setattr("bathysphere.server.models.loading.resolve", lambda *_: None)
-    models = ModelSettings.model_construct(main=f"llamacpp:{wanted.name}", folder=tmp_path)
+    models = ModelSettings.model_construct(
+        main="llamacpp:tiny.Q4_1", folder=tmp_path, catalog=catalog
+    )
     async with open_town(database, works=False, models=models) as town:
         told = [data for _, data in await town.post("/api/model/load")]
     fetched = [one for one in told if one["status"] == "downloading"]

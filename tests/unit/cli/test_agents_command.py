@@ -50,3 +50,34 @@ def test_an_unknown_agent_is_a_sentence(capsys):
     assert capsys.readouterr().err == (
         "error: Unknown agent: nobody\nhint: choose research, simple, tutor, workspace\n"
     )
+
+
+def test_it_shows_what_each_part_of_the_first_prompt_costs(capsys):
+    assert main(["agents", "simple", "--tokens"]) == 0
+    shown = capsys.readouterr().out
+    parts, _, sums = shown.partition("\nby source\n")
+    rows = [line.split(maxsplit=1) for line in parts.splitlines()]
+    costs = [int(tokens) for tokens, _ in rows]
+    assert costs == sorted(costs, reverse=True)
+    assert any("write_todos" in part and "PlanningMiddleware" in part for _, part in rows)
+    assert f"First prompt: {sum(costs)} tokens" in sums
+    assert "Estimated at four characters per token" in sums
+
+
+def test_the_prompts_of_a_graph_are_those_of_its_nodes(capsys):
+    assert main(["agents", "research", "--tokens"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.lstrip().split()[1] == "synthesizer"
+    assert "Largest prompt of a node:" in shown
+
+
+def test_the_prompt_of_a_compiled_graph_is_not_known(capsys, monkeypatch, tmp_path):
+    (tmp_path / "own.py").write_text(
+        "from langgraph.graph import StateGraph\n"
+        "graph = StateGraph(dict)\n"
+        "graph.add_node('a', lambda state: state)\n"
+        "graph.set_entry_point('a')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["agents", "./own.py:graph", "--tokens"]) == 1
+    assert "compiled graph" in capsys.readouterr().err

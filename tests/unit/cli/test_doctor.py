@@ -69,6 +69,15 @@ def test_a_role_without_a_model_of_its_own_has_no_row_however_that_is_worded(mon
     ]
 
 
+def test_the_profile_of_the_model_is_said_and_why(monkeypatch, tmp_path):
+    monkeypatch.setenv("BATHYSPHERE_MODEL_FOLDER", str(tmp_path))
+    monkeypatch.setenv("BATHYSPHERE_MODEL_MAIN", "llamacpp:small")
+    untested = "profile: full (not tested: run `bathysphere models test llamacpp:small`)"
+    assert findings(doctor._models)[untested].state == "info"
+    monkeypatch.setenv("BATHYSPHERE_MODEL_PROFILE", "lean")
+    assert "profile: lean (BATHYSPHERE_MODEL_PROFILE)" in findings(doctor._models)
+
+
 def test_settings_that_cannot_be_read_are_a_problem(monkeypatch, capsys):
     monkeypatch.setenv("BATHYSPHERE_MODEL_RETRIES", "many")
     assert main(["doctor"]) == 1

@@ -90,6 +90,7 @@ def test_every_module_of_the_folder_is_a_command():
         "failures",
         "main",
         "mcp_hub",
+        "model_report",
         "simple_config",
         "support_report",
         "targets",

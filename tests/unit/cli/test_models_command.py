@@ -8,9 +8,12 @@ import sys
 import pytest
 
 from bathysphere.cli import models
-from bathysphere.core.errors import ConfigError, ModelUnavailable
-from bathysphere.models import catalog, download
+from bathysphere.core.errors import CallerError, ConfigError, ModelUnavailable
+from bathysphere.models import download, probes, pulling
 from bathysphere.models.check import Probe
+from bathysphere.models.downloads import SMALLEST, downloads
+from bathysphere.models.profiles import ModelReport, ProbeResult, load_report, save_report
+from bathysphere.models.settings import ModelSettings
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def test_pull_without_a_name_fetches_the_small_model_by_its_known_hash(
     )
     assert command("pull") == 0
     (url, target, how) = fetched[0]
-    entry = catalog.DOWNLOADS["smollm2-135m"]
+    entry = downloads(ModelSettings())["smollm2-135m"]
     assert (url, target, how["sha256"]) == (
         entry.url,
         tmp_path / "smollm2-135m.gguf",
@@ -114,12 +117,13 @@ def test_a_pull_that_cannot_be_meant_is_refused(command, arguments, message):
 
 
 def test_every_known_download_has_a_fixed_address_and_a_hash():
-    for name, entry in catalog.DOWNLOADS.items():
+    known = downloads(ModelSettings())
+    for name, entry in known.items():
         assert entry.name == name
         assert len(bytes.fromhex(entry.sha256)) == 32
         assert entry.url.startswith("https://")
         assert "/main/" not in entry.url
-    assert catalog.SMALLEST in catalog.DOWNLOADS
+    assert known[SMALLEST].about == "a test of the installation, nothing more"
 
 
 def test_neither_its_help_nor_its_list_needs_the_agent_stack():
@@ -132,3 +136,120 @@ def test_neither_its_help_nor_its_list_needs_the_agent_stack():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+# ── test ──
+
+
+def stored(name, folder, profile="lean"):
+    report = ModelReport(
+        model=name,
+        profile=profile,
+        trust="short tasks",
+        probes=(ProbeResult(name="answers", state="passed", detail="[red]Hello[/red]"),),
+        tested_at="2026-11-17T20:00:00+00:00",
+        tokens_per_s=12.5,
+        first_token_s=0.5,
+    )
+    save_report(report, ModelSettings(folder=folder))
+    return report
+
+
+def test_a_model_is_shown_with_its_profile_and_how_to_test_it(command, capsys):
+    command(BATHYSPHERE_MODEL_MAIN="ollama:qwen3:4b")
+    shown = capsys.readouterr().out
+    assert "profile     full (not tested: run `bathysphere models test ollama:qwen3:4b`)" in shown
+
+
+def test_the_tour_has_no_profile(command, capsys):
+    command()
+    assert "  profile  " not in capsys.readouterr().out
+
+
+def test_a_tested_model_is_shown_with_what_it_can_be_used_for(command, capsys, tmp_path):
+    stored("ollama:qwen3:4b", tmp_path)
+    command(BATHYSPHERE_MODEL_MAIN="ollama:qwen3:4b")
+    assert "profile     lean (tested on 2026-11-17); use it for short tasks" in (
+        capsys.readouterr().out
+    )
+
+
+def test_the_result_is_printed_stored_and_not_read_as_markup(
+    command, capsys, monkeypatch, tmp_path
+):
+    report = stored("ollama:qwen3:4b", tmp_path / "elsewhere")
+
+    async def probe_model(name, model, *, clock, progress):
+        progress(1, 12, "follows an instruction")
+        return report
+
+    monkeypatch.setattr(probes, "probe_model", probe_model)
+    assert command("test", BATHYSPHERE_MODEL_MAIN="ollama:qwen3:4b") == 0
+    shown = capsys.readouterr().out
+    assert "passed   answers  [red]Hello[/red]" in shown
+    assert "Speed:   12.5 tokens/s, the first after 0.5 s" in shown
+    assert "Profile: lean\nUse it for: short tasks\n" in shown
+    assert load_report("ollama:qwen3:4b", ModelSettings(folder=tmp_path)) == report
+
+
+def test_the_tour_cannot_be_tested(command):
+    with pytest.raises(CallerError, match="demo:tour is a script, not a model"):
+        command("test")
+
+
+# ── pull by other programs, and the catalogue ──
+
+
+def test_a_model_of_ollama_is_pulled_by_ollama(command, capsys, monkeypatch):
+    pulled = []
+
+    async def pull(name, settings, *, progress):
+        progress(1, 2)
+        pulled.append(str(name))
+
+    monkeypatch.setattr(pulling, "pull", pull)
+    assert command("pull", "ollama:qwen3:4b") == 0
+    assert command("pull", "lmstudio:google/gemma") == 0
+    assert pulled == ["ollama:qwen3:4b", "lm-studio:google/gemma"]
+    shown = capsys.readouterr().out
+    assert "Pulled: ollama:qwen3:4b" in shown
+    assert "export BATHYSPHERE_MODEL_MAIN=ollama:qwen3:4b" in shown
+    assert "bathysphere models test ollama:qwen3:4b" in shown
+
+
+def test_a_model_of_the_operators_catalogue_is_listed_and_pulled_by_its_name(
+    command, capsys, monkeypatch, tmp_path
+):
+    path = tmp_path / "catalog.toml"
+    path.write_text('["qwen3:4b"]\nprovider = "ollama"\nsize = 2600000000\nlicence = "Apache-2.0"')
+    pulled = []
+
+    async def pull(name, settings, *, progress):
+        pulled.append(str(name))
+
+    monkeypatch.setattr(pulling, "pull", pull)
+    command(BATHYSPHERE_MODEL_CATALOG=str(path))
+    assert "ollama:qwen3:4b  2,600 MB, Apache-2.0" in capsys.readouterr().out
+    command("pull", "qwen3:4b")
+    assert pulled == ["ollama:qwen3:4b"]
+
+
+def test_the_small_model_is_listed_as_what_it_is(command, capsys):
+    command()
+    line = "llamacpp:smollm2-135m  98 MB, Apache-2.0; a test of the installation, nothing more"
+    assert line in capsys.readouterr().out
+
+
+def test_the_small_model_is_not_offered_as_a_way_out_of_the_tour(
+    command, capsys, monkeypatch, tmp_path
+):
+    (tmp_path / "smollm2-135m.gguf").write_bytes(b"GGUF")
+
+    async def none(self, url, *, server, hint, headers=None):
+        raise ModelUnavailable(f"{server} is not reachable", hint=hint)
+
+    monkeypatch.setattr(Probe, "get", none)
+    command()
+    shown = capsys.readouterr().out
+    assert "MODEL_MAIN=llamacpp:smollm2-135m" not in shown
+    assert "bathysphere models pull ollama:NAME" in shown

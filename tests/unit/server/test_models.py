@@ -2,6 +2,7 @@
 
 import pytest
 
+from bathysphere.models.profiles import ModelReport, save_report
 from bathysphere.models.settings import ModelSettings
 from bathysphere.server.models.catalog import model_lister
 
@@ -42,3 +43,15 @@ async def test_a_model_that_cannot_be_used_says_what_to_do():
     card = await main_card(main="nonsense")
     assert not card.is_usable
     assert card.hint
+
+
+async def test_a_card_says_the_profile_and_what_the_model_can_be_trusted_with(tmp_path):
+    name = "llamacpp:small"
+    card = await main_card(main=name, folder=tmp_path)
+    assert (card.profile, card.trust) == ("full", None)
+    report = ModelReport(
+        model=name, profile="lean", trust="short tasks", probes=(), tested_at="2026-11-17"
+    )
+    save_report(report, ModelSettings.model_construct(folder=tmp_path))
+    card = await main_card(main=name, folder=tmp_path)
+    assert (card.json()["profile"], card.json()["trust"]) == ("lean", "short tasks")

@@ -83,13 +83,15 @@ def spec(
     shared = (*mcp, *reliability)
     files = backend or ScratchBackend()
     has_memory = config.memories != "off"
+    is_lean = models.profile == "lean"
     return AgentSpec(
         name=NAME,
         description="Plans, works with your documents, sends out helpers; asks before changes.",
         model=models.main,
         subagent_model=models.subagent,
         summary_model=models.summary,
-        prompt=_text("prompt.md") + (f"\n\n{_text('web.md')}" if config.web else ""),
+        prompt=_text("lean.md" if is_lean else "prompt.md")
+        + (f"\n\n{_text('web.md')}" if config.web else ""),
         tools=tuple(config.web.tools().values()) if config.web else (),
         subagents=(
             replace(
@@ -101,14 +103,15 @@ def spec(
         backend=with_skills(files, config.skills) if config.skills else files,
         skills=(SKILLS_PATH,) if config.skills else (),
         middleware=(
-            ClarifyMiddleware(max_questions=config.max_questions),
-            ClientFilesMiddleware(),
+            ClarifyMiddleware(max_questions=config.max_questions, choices=not is_lean),
+            ClientFilesMiddleware(lean=is_lean),
             *((MemoriesMiddleware(config.memories),) if has_memory else ()),
             *shared,
         ),
         approvals=with_note_approvals(approvals, always=bool(mcp)) if has_memory else approvals,
         flow=config.flow,
         limits=config.limits,
+        profile=models.profile,
     )
 
 

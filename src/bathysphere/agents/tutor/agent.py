@@ -26,11 +26,29 @@ from bathysphere.middleware.memories import (
     with_note_approvals,
 )
 from bathysphere.middleware.moves import MovesMiddleware
+from bathysphere.middleware.only_tools import OnlyToolsMiddleware
 from bathysphere.models.resolve import Models
 
 Layers = tuple[AgentMiddleware[Any, Any, Any], ...]
 
 MIN_VOICES, MAX_VOICES = 2, 4
+
+LEAN_TOOLS = (
+    "choose_move",
+    "propose_node",
+    "propose_relation",
+    "propose_quote",
+    "review_nodes",
+    "ask_user",
+    "list_user_files",
+    "read_user_file",
+    "search_user_files",
+    "patch_user_file",
+    "write_user_file",
+    "read_file",
+    "task",
+)
+"""The tools of the lean profile: no notes of its own, but long results can be read again."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,26 +91,29 @@ def spec(
     config = config or TutorConfig()
     gated = config.approvals if backend is None else (*config.approvals, "write_file", "edit_file")
     approvals: dict[str, Approval] = dict.fromkeys(gated, True)
-    has_memory = config.memories != "off"
+    is_lean = models.profile == "lean"
+    has_memory = config.memories != "off" and not is_lean
     return AgentSpec(
         name="tutor",
         description="Develops and tests your argument by questions, on a map that you own.",
         model=models.main,
         subagent_model=models.subagent,
         summary_model=models.summary,
-        prompt=_text("prompt.md"),
+        prompt=_text("lean.md" if is_lean else "prompt.md"),
         subagents=tuple(_voice(voice, reliability) for voice in config.voices),
         backend=backend or ScratchBackend(),
         middleware=(
             ArgumentMapMiddleware(),
             MovesMiddleware(questions_a_turn=config.questions_a_turn),
-            ClarifyMiddleware(max_questions=config.max_questions),
-            ClientFilesMiddleware(),
+            ClarifyMiddleware(max_questions=config.max_questions, choices=not is_lean),
+            ClientFilesMiddleware(lean=is_lean),
+            *((OnlyToolsMiddleware(*LEAN_TOOLS),) if is_lean else ()),
             *((MemoriesMiddleware(config.memories),) if has_memory else ()),
             *reliability,
         ),
         approvals=with_note_approvals(approvals) if has_memory else approvals,
         limits=config.limits,
+        profile=models.profile,
     )
 
 

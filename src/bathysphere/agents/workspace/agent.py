@@ -91,6 +91,7 @@ def spec(
         flow=config.flow,
         limits=config.limits,
         state_schema=WorkspaceAgentState,
+        profile=models.profile,
     )
 
 

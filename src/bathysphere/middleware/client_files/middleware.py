@@ -41,23 +41,27 @@ from bathysphere.models.declared_tool import DeclaredTool
 
 # ── text for the model ──
 
-LIST = """List the person's own documents: id, title, type, version and size.
-
-They live on the person's device, apart from your scratch files, which have other tools."""
-READ = """Read part of one of the person's documents, by its id.
-
-`offset` and `limit` count characters; the result says where the next part begins. Read what you
-need and no more: what you read leaves the person's device and is shown to them."""
-SEARCH = "Find passages in the person's documents by meaning. Returns the best `top_k` of them."
+LIST = "List the person's own documents, which are on their device, apart from your files."
+READ = """Read part of a document of the person: `limit` characters from `offset`. Read no more than
+you need: it leaves their device and is shown to them."""
+SEARCH = "Find passages in the person's documents by meaning."
 GREP = "Find a literal text in the person's documents. `glob` narrows it to titles that match."
 GLOB = "Find the person's documents whose title matches a pattern such as `*.md`."
-WRITE = """Propose a new document to the person. They see it and take it whole, in part
-or not at all. Say in `description` in one sentence what it is for."""
-PATCH = """Propose a change to one of the person's documents: replace `search` by `replace`.
+WRITE = """Propose a new document. The person takes it whole, in part or not at all. `description`
+says in one sentence what it is for."""
+PATCH = """Propose a change to a document that you have read: `search`, copied to the letter and
+found once, becomes `replace`. The result says what the person took of it; if they edited the
+document since you read it, nothing is changed and you get the new text."""
 
-Read the part first and copy `search` from it to the letter; it must occur once. The person sees the
-difference and takes it whole, in part or not at all; the result says what was really written. If
-they edited the document since you read it, nothing is changed and you get the new text."""
+LEAN: Mapping[str, str] = {
+    "list_user_files": "List the person's documents.",
+    "read_user_file": "Read `limit` characters of a document of the person from `offset`.",
+    "search_user_files": "Find passages in the person's documents.",
+    "write_user_file": "Propose a new document. `description` says in a sentence what it is for.",
+    "patch_user_file": """Propose to replace `search`, copied to the letter, by `replace` in a
+document that you have read. The result says what the person took.""",
+}
+"""The tools of the lean profile, which finds documents by listing and searching alone."""
 
 READ_FIRST = "Read the document first: a change is bound to the version that you read."
 
@@ -129,6 +133,14 @@ class _Patch(BaseModel):
     description: str = Field(min_length=1, max_length=500)
 
 
+_HIDDEN: Mapping[str, tuple[str, ...]] = {
+    "list_user_files": ("file_type",),
+    "search_user_files": ("top_k",),
+    "grep_user_files": ("case_sensitive",),
+    "write_user_file": ("file_type",),
+}
+"""Arguments that are accepted, but not shown: hardly a call uses them."""
+
 _PRIVATE = flow(secret=True)
 _PROPOSES = flow()
 """The device asks about each change, and shows it."""
@@ -151,9 +163,13 @@ class ClientFilesMiddleware(AgentMiddleware[ClientFilesState, Any, Any]):
 
     state_schema = ClientFilesState
 
-    def __init__(self) -> None:
+    def __init__(self, *, lean: bool = False) -> None:
         super().__init__()
-        self.tools = [_tool(*row) for row in _TOOLS]
+        self.tools = [
+            _tool(name, LEAN.get(name, words) if lean else words, schema, answers, declared)
+            for name, words, schema, answers, declared in _TOOLS
+            if not lean or name in LEAN
+        ]
 
 
 def _tool(
@@ -178,6 +194,7 @@ def _tool(
         args_schema=schema,
         infer_schema=False,
         flow=declared,
+        hidden=_HIDDEN.get(name, ()),
     )
 
 

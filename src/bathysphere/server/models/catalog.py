@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from bathysphere.core.errors import BathysphereError
 from bathysphere.models.names import DEMO, LLAMACPP, LM_STUDIO, OLLAMA, ROLES, parse
+from bathysphere.models.profiles import profile_of
 from bathysphere.models.resolve import check
 from bathysphere.models.settings import ModelSettings
 
@@ -28,6 +29,10 @@ class ModelCard:
     is_usable: bool
     detail: str
     hint: str | None
+    profile: str
+    """How much agents ask of it: `full` or `lean`."""
+    trust: str | None
+    """What it can be trusted with, if it was tested."""
 
     def json(self) -> dict[str, Any]:
         """The card as JSON."""
@@ -65,6 +70,7 @@ async def _card(role: str, name: str, settings: ModelSettings) -> ModelCard:
         provider = parse(name).provider
     except BathysphereError:
         provider = ""
+    choice = profile_of(name, settings)
     return ModelCard(
         role=role,
         name=name,
@@ -74,6 +80,8 @@ async def _card(role: str, name: str, settings: ModelSettings) -> ModelCard:
         is_usable=usable,
         detail=detail,
         hint=hint,
+        profile=choice.profile,
+        trust=choice.trust,
     )
 
 

@@ -1,8 +1,8 @@
 """Load the operator's model once per process, and report the progress.
 
-A GGUF file with a known hash is downloaded if missing, and served; any other model is ready when it
-can be reached as configured. Only the operator's model can be loaded: callers must not be able to
-start arbitrary downloads.
+A GGUF file with a known hash is downloaded if missing, and served; a model that Ollama or LM Studio
+does not have yet is pulled by them; any other model is ready when it can be reached as configured.
+Only the operator's model can be loaded: callers must not be able to start arbitrary downloads.
 """
 
 import asyncio
@@ -11,15 +11,21 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from bathysphere.core.errors import BathysphereError
-from bathysphere.models.catalog import DOWNLOADS
+from bathysphere.models import lm_studio, ollama
+from bathysphere.models.check import Probe
+from bathysphere.models.download import Progress as DownloadProgress
 from bathysphere.models.download import fetch
+from bathysphere.models.downloads import downloads
 from bathysphere.models.llamacpp import SUFFIX
-from bathysphere.models.names import LLAMACPP, parse
+from bathysphere.models.names import LLAMACPP, LM_STUDIO, OLLAMA, ModelName, parse
+from bathysphere.models.pulling import pull
 from bathysphere.models.resolve import check, resolve
 from bathysphere.models.settings import ModelSettings
 from bathysphere.server.errors import NotSupported
 
 Progress = dict[str, Any]
+LISTS = {OLLAMA: ollama.found, LM_STUDIO: lm_studio.found}
+"""Providers that pull their models themselves, with how to list those that they have."""
 LAST = ("ready", "error")
 """The final states."""
 _QUANT = re.compile(r"(?i)(?:^|[.\-_])(q\d\w*|f16|bf16|f32)(?:\.gguf)?$")
@@ -85,18 +91,32 @@ class ModelLoading:
 
     async def _fetch(self) -> None:
         name = parse(self.model_id)
-        known = DOWNLOADS.get(name.name) if name.provider == LLAMACPP else None
-        if known is None:
+        if name.provider in LISTS:
+            await self._pull(name)
+            return
+        known = downloads(self._settings).get(name.name) if name.provider == LLAMACPP else None
+        if known is None or known.url is None or known.sha256 is None:
             return
         target = self._settings.folder / f"{known.name}{SUFFIX}"
+        progress = self._downloading(target.name, known.size)
+        await asyncio.to_thread(fetch, known.url, target, sha256=known.sha256, progress=progress)
+
+    async def _pull(self, name: ModelName) -> None:
+        known = await LISTS[name.provider](self._settings, Probe())
+        if name.name in known or f"{name.name}:latest" in known:
+            return
+        await pull(name, self._settings, progress=self._downloading(name.name, None))
+
+    def _downloading(self, file: str, size: int | None) -> DownloadProgress:
+        """A function that reports the progress of a download, from any thread."""
         loop = asyncio.get_running_loop()
 
         def progress(done: int, total: int | None) -> None:
-            share = min(99, 100 * done // (total or known.size or 1))
-            event = {"status": "downloading", "progress": share, "file": target.name}
+            share = min(99, 100 * done // (total or size or max(done, 1)))
+            event = {"status": "downloading", "progress": share, "file": file}
             asyncio.run_coroutine_threadsafe(self._emit(event, only_new=True), loop)
 
-        await asyncio.to_thread(fetch, known.url, target, sha256=known.sha256, progress=progress)
+        return progress
 
     async def _emit(self, event: Progress, *, only_new: bool = False) -> None:
         async with self._changed:

@@ -71,6 +71,10 @@ export interface ModelCard {
   is_usable: boolean;
   detail: string;
   hint: string | null;
+  /** How much agents ask of it. */
+  profile: 'full' | 'lean';
+  /** What it can be trusted with, if it was tested. */
+  trust: string | null;
 }
 
 /** How far the server is with loading its model. */
