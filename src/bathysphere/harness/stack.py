@@ -14,6 +14,8 @@ layers are directly around the model and the tools. Subagents have the same stac
 | prompt caching | marks what the provider may cache | | |
 | Flow | plans once per run, judges calls | asks if nobody vouched; then in place of Approvals | |
 | Approvals | | asks for approval | |
+| Loops | ends loops, asks again after an empty answer | | |
+| Text calls | calls in text become ordinary ones | | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
 | Payments | charges for it, if enabled | | |
@@ -46,8 +48,10 @@ from bathysphere.middleware.failures import FailuresMiddleware
 from bathysphere.middleware.files import FilesMiddleware
 from bathysphere.middleware.flow import FlowMiddleware
 from bathysphere.middleware.limits import LimitsMiddleware
+from bathysphere.middleware.loops import LoopsMiddleware
 from bathysphere.middleware.payments.middleware import PaymentsMiddleware, metered_summary
 from bathysphere.middleware.planning import GUIDANCE, PlanningMiddleware
+from bathysphere.middleware.text_calls import TextCallsMiddleware
 from bathysphere.middleware.turn import TurnMiddleware
 from bathysphere.models.tool_names import tool_name
 from bathysphere.upstream import append_prompt_caching_middleware, approvals_from_permissions
@@ -211,6 +215,8 @@ def _stack(
         inner.append(ApprovalsMiddleware(gated))
         asking.append(ConsentMiddleware())
     inner += [
+        LoopsMiddleware(),
+        TextCallsMiddleware(),
         FailuresMiddleware(),
         counting,
         PaymentsMiddleware(),

@@ -699,7 +699,7 @@ def test_a_verdict_does_not_hold_for_other_arguments(mode):
 
 
 def test_the_ledger_grows_by_additions(mode):
-    turns = [READ] * 20
+    turns = [calls("read", n=n) for n in range(20)]
     thread = Thread(model(*turns, says("done")), mode)
     state = thread.start()
     assert len([m for m in state["messages"] if isinstance(m, ToolMessage)]) == 20

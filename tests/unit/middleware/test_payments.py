@@ -396,7 +396,8 @@ def summarising(balance):
         asked_for_summary = len(messages) == 1 and messages[0].text != "go"
         if asked_for_summary:
             return says("in short")
-        return calls("look", what="x" * 4000) if len(model.requests) < 20 else says("done")
+        seen = len(model.requests)
+        return calls("look", what=f"{seen} " + "x" * 4000) if seen < 20 else says("done")
 
     model = ScriptedChatModel(answer=answer)
     model.profile = {"max_input_tokens": 12_000}
@@ -520,7 +521,8 @@ async def test_a_summary_is_limited_and_costs_what_its_model_reports():
     def answer(messages):
         if len(messages) == 1 and messages[0].text != "go":
             return says("in short")
-        return calls("look", what="x" * 4000) if len(model.requests) < 8 else says("done")
+        seen = len(model.requests)
+        return calls("look", what=f"{seen} " + "x" * 4000) if seen < 8 else says("done")
 
     model = Verbose(answer=answer)
     model.profile = {"max_input_tokens": 12_000}

@@ -13,10 +13,10 @@ from bathysphere.agents.research.structured_output import (
     AnswerUnusable,
     Asker,
     constrained,
-    extract_json,
     schema_of,
 )
 from bathysphere.core.errors import ModelUnavailable, UpstreamError
+from bathysphere.models.json_text import extract_json
 from bathysphere.testing import ScriptedChatModel, calls, fails, refuses, says
 
 
