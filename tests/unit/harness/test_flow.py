@@ -748,3 +748,11 @@ def test_a_tool_that_nobody_declared_can_be_planned_to_the_letter(mode):
     thread = Thread(model(READ, SEND_BOB, says("done"), plan=plan), mode, flow=policy)
     assert "__interrupt__" not in thread.start()
     assert thread.world.sent == [BOB]
+
+
+def test_a_subagent_whose_name_is_no_text_is_an_error_of_the_call(mode):
+    wrong = calls("task", description="Go.", subagent_type=["worker"])
+    thread = Thread(model(wrong, says("done")), mode)
+    state = thread.start()
+    assert state["messages"][-1].text == "done"
+    assert [m.status for m in state["messages"] if isinstance(m, ToolMessage)] == ["error"]
