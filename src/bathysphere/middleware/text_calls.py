@@ -4,7 +4,8 @@ Models without a chat template for tools write calls as JSON or in tags of their
 message has no native call, `models.text_calls` reads it. A call of a tool that the agent has, with
 arguments that fit, takes the place of the text before any other layer sees it: flow control,
 approvals and limits treat it like a native one. Otherwise the model is asked once more, with the
-reason; if that does not help, the person reads a note of what was not run.
+reason; if that does not help, the person reads a note of what was not run. Readers of the stream
+hold back text that may be a call (`models.held_text`).
 
 Order: inside Flow, which judges calls, and outside Limits, since a second call of the model counts.
 State: `usage`.
@@ -32,6 +33,7 @@ from bathysphere.models.corrections import (
     run,
 )
 from bathysphere.models.endings import ending
+from bathysphere.models.held_text import marked
 from bathysphere.models.text_calls import TextCall, read_calls
 from bathysphere.models.tool_names import tool_name
 from bathysphere.models.tool_schemas import misfit
@@ -79,7 +81,7 @@ class TextCallsMiddleware(AgentMiddleware[TextCallsState, Any, Any]):
 
 
 def _work(request: ModelRequest[Any]) -> Work:
-    response = yield request
+    response = yield request.override(model=marked(request.model)) if request.tools else request
     found = _read(response, request.tools)
     if found is None:
         return Outcome(response=response)
