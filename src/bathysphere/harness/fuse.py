@@ -240,7 +240,8 @@ def _reduced(
     """One update per field: of two, LangGraph would make a list, which readers do not expect."""
     merged: dict[str, Any] = {}
     for name, value in updates:
-        merged[name] = reducers[name](merged[name], value) if name in merged else value
+        known = name in merged and name in reducers
+        merged[name] = reducers[name](merged[name], value) if known else value
     return list(merged.items())
 
 

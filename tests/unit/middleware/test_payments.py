@@ -75,6 +75,14 @@ def asked(state):
 STEPS = (calls("look", what="a"), calls("look", what="b"), says("done"))
 
 
+async def test_an_answer_that_is_asked_for_again_is_two_calls_and_two_charges():
+    world = World(says(""), says("done"), balance=100)
+    state = await world.start()
+    assert state["messages"][-1].text == "done"
+    assert (world.purse.spent, world.called) == (20, 2)
+    assert world.purse.statuses == ["done"] * 2
+
+
 async def test_each_model_call_is_charged_once_and_shown():
     world = World(*STEPS, balance=100)
     state = await world.start()

@@ -40,6 +40,8 @@ BERN = City(name="Bern")
         'I {think} so: {"name": "Bern"} {"name": "Basel"}',
         '{"name": "Bern", "extra": {"a": [1, 2]}}',
         '{\n  "name":\t"Bern"\n}',
+        '<tool_call>{"name": "City", "arguments": {"name": "Bern"}}</tool_call>',
+        '[TOOL_CALLS] [{"name": "answer", "arguments": {"name": "Bern"}}]',
     ],
 )
 async def test_json_is_found_in_what_models_write_around_it(text):
