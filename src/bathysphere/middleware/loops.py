@@ -44,6 +44,7 @@ from bathysphere.models.repetition import (
     PLAN_TOOL,
     Step,
     failing_steps,
+    has_news,
     is_circle,
     stale_steps,
     steps_of,
@@ -116,7 +117,8 @@ def _is_foreign(request: ModelRequest[Any]) -> bool:
 
 
 def _work(request: ModelRequest[Any]) -> Work:
-    steps = steps_of(request.state["messages"])
+    messages = request.state["messages"]
+    steps = [] if has_news(messages) else steps_of(messages)
     told: list[Correction] = []
     if stale_steps(steps):
         told.append(_kind(steps))
@@ -131,7 +133,7 @@ def _work(request: ModelRequest[Any]) -> Work:
     if kind is None:
         return Outcome(response=response, corrections=told)
     second = yield asking_again(request, answer.text, AGAIN[kind])
-    return _second(request, second, answer, steps, [*told, kind])
+    return _second(request, second, answer, [*told, kind])
 
 
 def _continued(
@@ -155,10 +157,10 @@ def _second(
     request: ModelRequest[Any],
     response: ModelResponse[Any],
     first: AIMessage,
-    steps: list[Step],
     kinds: list[Correction],
 ) -> Outcome:
     """The second answer in place of the first, with a note if it is no better."""
+    steps = steps_of(request.state["messages"])
     answer = answer_of(response)
     if answer is None:
         return Outcome(response=response, corrections=kinds)

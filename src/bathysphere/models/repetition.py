@@ -39,15 +39,39 @@ Step = tuple[Made, ...]
 
 def steps_of(messages: Sequence[AnyMessage]) -> list[Step]:
     """The finished steps of this turn among the last messages."""
-    recent = messages[-WINDOW:]
-    start = max((at for at, m in enumerate(recent) if isinstance(m, HumanMessage)), default=0)
-    results = {m.tool_call_id: m for m in recent[start:] if isinstance(m, ToolMessage)}
-    steps = list[Step]()
-    for message in recent[start:]:
-        if isinstance(message, AIMessage) and message.tool_calls:
-            made = [_made(call, results.get(str(call["id"]))) for call in message.tool_calls]
+    steps, results = list[Step](), dict[str, ToolMessage]()
+    for message in reversed(messages[-WINDOW:]):
+        # By the exact class first: `isinstance` is slow for a message that is of another.
+        if type(message) is ToolMessage:
+            results[message.tool_call_id] = message
+        elif type(message) is not AIMessage and isinstance(message, HumanMessage):
+            break
+        elif isinstance(message, AIMessage):
+            made = (_made(call, results.get(str(call["id"]))) for call in message.tool_calls)
             steps.append(tuple(each for each in made if each is not None))
-    return [step for step in steps if step]
+    return [step for step in reversed(steps) if step]
+
+
+def has_news(messages: Sequence[AnyMessage]) -> bool:
+    """Whether the last step made a call that is new and did not fail; cheaper than its steps."""
+    last: list[Mapping[str, Any]] | None = None
+    for message in reversed(messages[-WINDOW:]):
+        kind = type(message)
+        if kind is ToolMessage:
+            if last is None and message.status == "error":  # type: ignore[union-attr]
+                return False
+        elif kind is not AIMessage:
+            break
+        elif last is None:
+            last = [c for c in message.tool_calls if c["name"] != PLAN_TOOL]  # type: ignore[union-attr]
+        else:
+            made = message.tool_calls  # type: ignore[union-attr]
+            last = [c for c in last if not any(_is_same(c, one) for one in made)]
+    return bool(last)
+
+
+def _is_same(call: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(call["name"] == other["name"] and call["args"] == other["args"])
 
 
 def _made(call: Mapping[str, Any], result: ToolMessage | None) -> Made | None:

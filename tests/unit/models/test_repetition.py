@@ -2,11 +2,26 @@
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from bathysphere.models.repetition import failing_steps, is_circle, stale_steps, steps_of
+from bathysphere.models.repetition import (
+    failing_steps,
+    has_news,
+    is_circle,
+    stale_steps,
+    steps_of,
+)
 
 
 def history(*made):
-    """Messages of a turn: each is (name, args, result), or a list of those for one message."""
+    """The steps of a turn: each is (name, args, result), or a list of those for one message."""
+    messages = turn(*made)
+    steps = steps_of(messages)
+    if has_news(messages):  # the short way and the long one agree
+        assert not stale_steps(steps)
+        assert not failing_steps(steps)
+    return steps
+
+
+def turn(*made):
     messages = [HumanMessage("go")]
     for number, step in enumerate(made):
         calls = step if isinstance(step, list) else [step]
@@ -24,7 +39,7 @@ def history(*made):
             messages.append(
                 ToolMessage(result, tool_call_id=call_id, status=(status or ["success"])[0])
             )
-    return steps_of(messages)
+    return messages
 
 
 A, B = ("ls", {"path": "/"}, "a.md"), ("ls", {"path": "/b"}, "b.md")
@@ -100,3 +115,15 @@ def test_steps_that_fail_are_counted_from_the_end():
 def test_a_long_history_is_not_read_whole():
     long = history(*[("ls", {"path": str(n)}, "x") for n in range(500)])
     assert len(long) <= 20
+
+
+def test_news_is_told_without_the_steps():
+    failed = ("ls", {"path": "/x"}, "no", "error")
+    assert has_news(turn(A))
+    assert has_news(turn(A, A, B))
+    assert has_news(turn(A, [A, B]))
+    assert not has_news(turn(A, A))
+    assert not has_news(turn(A, B, A))
+    assert not has_news(turn(A, failed))
+    assert not has_news(turn(plan("pending")))
+    assert not has_news([HumanMessage("go")])
