@@ -7,7 +7,7 @@ LIGHT := tests/unit tests/security tests/architecture tests/features tests/docs
 # Tests that look at no clock. The longest first, so that no worker is left with one of them at the end.
 tests-in = $(patsubst %,$(1)/test_%.py,$(2))
 SIDE_BY_SIDE := $(call tests-in,tests/e2e/web,build bucket_stories research_stories wallet_stories files_stories tutor_stories) \
-  tests/e2e/test_plain_install.py $(call tests-in,tests/faults,payments_campaign research_killed) \
+  tests/e2e/test_plain_install.py $(call tests-in,tests/faults,payments_campaign research_killed models_campaign) \
   tests/conformance tests/fuzz tests/contract \
   tests/faults/bounced $(call tests-in,tests/faults,answers_and_crashes pgbouncer webhook_loss) \
   $(call tests-in,tests/integration/faults,lost_replies new_message) \
@@ -129,6 +129,9 @@ faults-flow: ## Answer questions of flow control and file approvals in random sc
 faults-operations: ## Upgrade under load, lose Redis and all workers, run poison (SECONDS each, ONLY); last line is JSON
 	@scripts/services.sh
 	$(PY) -W ignore tests/faults/operations_campaign.py --seconds $(or $(SECONDS),60) --only "$(ONLY)"
+
+faults-models: ## Run the four agents on a model that fails in twelve ways, by seed; last line is JSON
+	$(PY) -W ignore tests/faults/models_campaign.py --seeds $(or $(SEEDS),20) --seed $(or $(SEED),1)
 
 faults-crons: ## Kill schedulers and move the clock; every due time must run once; last line is JSON
 	@scripts/services.sh

@@ -53,7 +53,11 @@ def delegating(turns: int) -> ScriptedChatModel:
         if messages[-1].text == "start" or any(m.text == "start" for m in messages):
             task = calls("task", description="work", subagent_type="general-purpose")
             return says("done") if answered else task
-        return says("done") if answered >= turns else calls("lookup", question=KB)
+        return (
+            says("done")
+            if answered >= turns
+            else calls("lookup", question=f"{answered:06}{KB[6:]}")
+        )
 
     return ScriptedChatModel(answer=answer)
 

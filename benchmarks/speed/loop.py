@@ -34,7 +34,7 @@ def model(iterations: int) -> ScriptedChatModel:
         if messages[0].text.startswith("You settle what an assistant may do"):
             return calls("commit_plan", steps=[{"id": "s1", "tool": "echo", "many": True}])
         done = sum(isinstance(message, AIMessage) for message in messages)
-        return says("done") if done >= iterations else calls("echo", text="x" * 50)
+        return says("done") if done >= iterations else calls("echo", text=f"{done:050}")
 
     return ScriptedChatModel(answer=answer)
 

@@ -22,6 +22,7 @@ NOT_COMMITTED = {
     "web/node_modules": "fetched by `make setup`",
     "tests/test_weather.py": "an example in docs/testing.md",
     "tests/test_trouble.py": "an example in docs/testing.md",
+    "tests/test_frail.py": "an example in docs/testing.md",
     "tests/test_wire.py": "an example in docs/testing.md",
     "tests/test_real_model.py": "an example in docs/testing.md",
     "my_agent.py": "an example of a file of the reader's",

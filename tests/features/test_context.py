@@ -168,7 +168,7 @@ def stored_bytes(saver) -> int:
 @pytest.mark.parametrize("where", ["main", "subagent"])
 def test_what_a_thread_stores_does_not_grow_with_the_square_of_its_steps(talk, where):
     steps, size = 40, 2_000
-    turns = [calls("report", size=size) for _ in range(steps)]
+    turns = [calls("report", size=size + n) for n in range(steps)]
     if where == "subagent":
         task = calls("task", description="Report.", subagent_type="general-purpose")
         turns = [task, *turns, says("Reported.")]

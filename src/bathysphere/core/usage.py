@@ -9,15 +9,31 @@ repeated step and a run that continues in another process are never counted twic
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from bathysphere.core.clock import Clock, SystemClock
 
 LimitName = Literal["model_calls", "tool_calls", "tokens", "seconds"]
+Correction = Literal[
+    "text_call",
+    "repaired_call",
+    "unusable_call",
+    "repeated_call",
+    "stuck_plan",
+    "failing_calls",
+    "empty_answer",
+    "wrong_language",
+    "premature_end",
+]
+"""What the harness put right, or ended, because a model got it wrong."""
+CORRECTION_EVENT = "bathysphere.correction"
+"""The name of the event in traces; its data has the `kind`, and what it is `about`."""
 
 _is_preliminary: ContextVar[bool] = ContextVar("bathysphere_preliminary", default=False)
 
@@ -35,6 +51,29 @@ def preliminary() -> Iterator[None]:
 def is_preliminary() -> bool:
     """Whether the current model call comes before the agent's own."""
     return _is_preliminary.get()
+
+
+_at_end: ContextVar[list[Callable[[], None]] | None] = ContextVar("bathysphere_end", default=None)
+
+
+@contextmanager
+def provisional() -> Iterator[list[Callable[[], None]]]:
+    """Collect what model calls do at the end of a run: a layer may still ask the model again."""
+    collected: list[Callable[[], None]] = []
+    token = _at_end.set(collected)
+    try:
+        yield collected
+    finally:
+        _at_end.reset(token)
+
+
+def at_end(action: Callable[[], None], *, is_over: bool) -> None:
+    """Do something if the run is over, unless an outer layer decides whether it is."""
+    collected = _at_end.get()
+    if collected is not None:
+        collected.append(action)
+    elif is_over:
+        action()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +113,8 @@ class Usage(TypedDict, total=False):
     """Place in the tree ("" is the main agent) → [model calls, tool calls, tokens]."""
     seconds: float
     stopped: Stop | None
+    corrections: dict[str, dict[str, int]]
+    """Place in the tree → `Correction` → how often."""
 
 
 class Total(NamedTuple):
@@ -84,15 +125,34 @@ class Total(NamedTuple):
     tokens: int
     seconds: float
     stopped: Stop | None
+    corrections: Mapping[str, int] = MappingProxyType({})
 
 
 def total(usage: Mapping[str, Any] | None) -> Total:
     """Sum a usage over the tree; all zero for a run that has not started."""
     usage = usage or {}
     model_calls, tool_calls, tokens = _sum(usage.get("by") or {})
+    corrections: Counter[str] = Counter()
+    for counts in (usage.get("corrections") or {}).values():
+        corrections.update(counts)
     return Total(
-        model_calls, tool_calls, tokens, usage.get("seconds", 0.0), usage.get("stopped") or None
+        model_calls,
+        tool_calls,
+        tokens,
+        usage.get("seconds", 0.0),
+        usage.get("stopped") or None,
+        dict(corrections),
     )
+
+
+def corrected(
+    usage: Usage | None, run_id: str, place: str, corrections: Sequence[Correction]
+) -> Usage:
+    """The usage to merge into graph state after corrections at a place in the tree."""
+    usage = usage if usage and usage.get("run") == run_id else {}
+    counts = Counter((usage.get("corrections") or {}).get(place) or {})
+    counts.update(corrections)
+    return {"run": run_id, "corrections": {place: dict(counts)}}
 
 
 def join(left: Usage | None, right: Usage | None) -> Usage:
@@ -103,12 +163,23 @@ def join(left: Usage | None, right: Usage | None) -> Usage:
     for place, counts in right.get("by", {}).items():
         mine = by.get(place) or counts
         by[place] = [max(pair) for pair in zip(mine, counts, strict=True)]
-    return {
+    joined: Usage = {
         "run": right.get("run", ""),
         "by": by,
         "seconds": max(left.get("seconds", 0.0), right.get("seconds", 0.0)),
         "stopped": left.get("stopped") or right.get("stopped"),
     }
+    if corrections := _join_corrections(left, right):
+        joined["corrections"] = corrections
+    return joined
+
+
+def _join_corrections(left: Usage, right: Usage) -> dict[str, dict[str, int]]:
+    joined = {place: dict(counts) for place, counts in left.get("corrections", {}).items()}
+    for place, counts in right.get("corrections", {}).items():
+        mine = joined.setdefault(place, {})
+        mine |= {kind: max(count, mine.get(kind, 0)) for kind, count in counts.items()}
+    return joined
 
 
 class Meter:

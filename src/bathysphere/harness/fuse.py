@@ -6,10 +6,19 @@ graph step, which costs a checkpoint. The harness's layers need neither, so they
 in the same order, whose async hooks are plain functions that return a coroutine.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from inspect import signature
-from typing import Any, TypedDict, TypeVar, get_type_hints
+from inspect import isfunction, signature
+from typing import (
+    Any,
+    NotRequired,
+    Required,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -33,6 +42,7 @@ ToolResult = ToolMessage | Command[Any]
 ToolCall = Callable[[ToolCallRequest], ToolResult]
 AsyncToolCall = Callable[[ToolCallRequest], Awaitable[ToolResult]]
 Commands = list[Command[Any]]
+Reducer = Callable[[Any, Any], Any]
 T = TypeVar("T")
 HookT = TypeVar("HookT", bound=Callable[..., Any])
 
@@ -74,6 +84,7 @@ class _Fused(AgentMiddleware[Any, Any, Any]):
         self.tools = [tool for layer in layers for tool in getattr(layer, "tools", ())]
         self.transformers = tuple(t for layer in layers for t in getattr(layer, "transformers", ()))
         self.state_schema = _merged_schema(layers)
+        self._reducers = _reducers_of(self.state_schema)
         self._starting = tuple(layer for layer in layers if _has(layer, "before_agent"))
         self._around_model = tuple(layer for layer in layers if _has(layer, "wrap_model_call"))
         self._around_tool = tuple(layer for layer in layers if _has(layer, "wrap_tool_call"))
@@ -102,7 +113,8 @@ class _Fused(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: ModelCall
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         commands: Commands = []
-        return _together(_around(self._around_model, request, handler, commands), commands)
+        response = _around(self._around_model, request, handler, commands)
+        return _together(response, commands, self._reducers)
 
     @_with_signature
     def _awrap_model_call(
@@ -115,7 +127,7 @@ class _Fused(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         commands: Commands = []
         response = await _aaround(self._around_model, request, handler, commands)
-        return _together(response, commands)
+        return _together(response, commands, self._reducers)
 
     def _wrap_tool_call(self, request: ToolCallRequest, handler: ToolCall) -> ToolResult:
         return _around_tool(self._around_tool, request, handler)
@@ -212,14 +224,37 @@ def _split(
 
 
 def _together(
-    response: ModelResponse[Any], commands: Commands
+    response: ModelResponse[Any], commands: Commands, reducers: Mapping[str, Reducer]
 ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
     if not commands:
         return response
     if len(commands) == 1:
         return ExtendedModelResponse(model_response=response, command=commands[0])
-    updates = [pair for command in commands for pair in updates_of(command)]
+    updates = _reduced([pair for command in commands for pair in updates_of(command)], reducers)
     return ExtendedModelResponse(model_response=response, command=Command(update=updates))
+
+
+def _reduced(
+    updates: Sequence[tuple[str, Any]], reducers: Mapping[str, Reducer]
+) -> list[tuple[str, Any]]:
+    """One update per field: of two, LangGraph would make a list, which readers do not expect."""
+    merged: dict[str, Any] = {}
+    for name, value in updates:
+        known = name in merged and name in reducers
+        merged[name] = reducers[name](merged[name], value) if known else value
+    return list(merged.items())
+
+
+def _reducers_of(schema: type[Any]) -> dict[str, Reducer]:
+    """The functions with which a schema's fields merge writes."""
+    found: dict[str, Reducer] = {}
+    for name, hint in get_type_hints(schema, include_extras=True).items():
+        while get_origin(hint) in (NotRequired, Required):
+            hint = get_args(hint)[0]
+        functions = [each for each in getattr(hint, "__metadata__", ()) if isfunction(each)]
+        if functions:
+            found[name] = functions[-1]
+    return found
 
 
 def _has(layer: Layer, hook: str) -> bool:

@@ -15,6 +15,8 @@ layers are directly around the model and the tools. Subagents have the same stac
 | Flow | plans once per run, judges calls | asks if nobody vouched; then in place of Approvals | |
 | Approvals | | asks for approval | |
 | One step | keeps the first call, if the profile is lean | | |
+| Loops | ends loops, asks again after an empty answer | | |
+| Text calls | calls in text become ordinary ones | | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
 | Payments | charges for it, if enabled | | |
@@ -47,9 +49,11 @@ from bathysphere.middleware.failures import FailuresMiddleware
 from bathysphere.middleware.files import FilesMiddleware
 from bathysphere.middleware.flow import FlowMiddleware
 from bathysphere.middleware.limits import LimitsMiddleware
+from bathysphere.middleware.loops import LoopsMiddleware
 from bathysphere.middleware.one_step import OneStepMiddleware
 from bathysphere.middleware.payments.middleware import PaymentsMiddleware, metered_summary
 from bathysphere.middleware.planning import GUIDANCE, LEAN_GUIDANCE, PlanningMiddleware
+from bathysphere.middleware.text_calls import TextCallsMiddleware
 from bathysphere.middleware.turn import TurnMiddleware
 from bathysphere.models.profiles import Profile
 from bathysphere.models.tool_names import tool_name
@@ -219,6 +223,8 @@ def _stack(
         asking.append(ConsentMiddleware())
     inner += [
         *([OneStepMiddleware()] if is_lean else []),
+        LoopsMiddleware(),
+        TextCallsMiddleware(),
         FailuresMiddleware(),
         counting,
         PaymentsMiddleware(),

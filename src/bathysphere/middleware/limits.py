@@ -28,12 +28,12 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp, is_invalid_resume
-from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from bathysphere.core.live import RecentRuns
-from bathysphere.core.usage import Limits, Meter, Stop, Usage, is_preliminary, join
+from bathysphere.core.usage import Limits, Meter, Stop, Usage, at_end, is_preliminary, join
 from bathysphere.core.writers import ByEngine
+from bathysphere.models.corrections import place_in_tree
 from bathysphere.models.endings import ending
 from bathysphere.upstream import CONFIG_KEY_READ
 
@@ -85,7 +85,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Allow a model call, or end the run."""
-        meter, place = self._meter(request.state), _place()
+        meter, place = self._meter(request.state), place_in_tree()
         if not meter.take("model_calls", place, self.limits) or _is_abandoned():
             return _stop(meter, place)
         with meter.working():
@@ -98,7 +98,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """Allow a model call, or end the run."""
-        meter, place = self._meter(request.state), _place()
+        meter, place = self._meter(request.state), place_in_tree()
         if not meter.take("model_calls", place, self.limits):
             return _stop(meter, place)
         clock = asyncio.timeout(meter.remaining_seconds(self.limits))
@@ -122,7 +122,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Allow a tool call, with a timeout."""
-        meter, place = self._meter(request.state), _place()
+        meter, place = self._meter(request.state), place_in_tree()
         if not meter.take("tool_calls", place, self.limits) or _is_abandoned():
             return _refusal(meter, request)
         seconds = self._seconds_for(request, meter)
@@ -139,7 +139,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Allow a tool call, with a timeout."""
-        meter, place = self._meter(request.state), _place()
+        meter, place = self._meter(request.state), place_in_tree()
         if not meter.take("tool_calls", place, self.limits):
             return _refusal(meter, request)
         seconds = self._seconds_for(request, meter)
@@ -160,7 +160,7 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
         """Count a model call made by another layer; False if a limit is reached."""
         read = get_config()["configurable"][CONFIG_KEY_READ]
         meter = self._meter({"run_id": read("run_id", False), "usage": read("usage", False)})
-        return meter.take("model_calls", _place(), self.limits)
+        return meter.take("model_calls", place_in_tree(), self.limits)
 
     def _meter(self, state: Any) -> Meter:
         meter = _meters.of(state.get("run_id") or "")
@@ -184,9 +184,9 @@ def _answer(
 ) -> ExtendedModelResponse[Any]:
     meter.add_tokens(place, sum(_tokens(message, request) for message in response.result))
     usage = meter.usage(place)
-    is_last = not any(getattr(m, "tool_calls", None) for m in response.result)
-    if place == "" and is_last and not is_preliminary():
-        _meters.forget(meter.run_id)
+    if place == "" and not is_preliminary():
+        is_over = not any(getattr(m, "tool_calls", None) for m in response.result)
+        at_end(lambda: _meters.forget(meter.run_id), is_over=is_over)
     return ExtendedModelResponse(model_response=response, command=Command(update={"usage": usage}))
 
 
@@ -220,12 +220,6 @@ def _tokens(message: BaseMessage, request: ModelRequest[Any]) -> int:
     if reported:
         return int(reported["total_tokens"])
     return count_tokens_approximately([*request.messages, message])
-
-
-def _place() -> str:
-    """This agent's position in the tree: the namespace of its parent tool call."""
-    info = get_runtime().execution_info
-    return info.checkpoint_ns.rpartition("|")[0] if info else ""
 
 
 def _too_long(seconds: float | None) -> TimeoutError:

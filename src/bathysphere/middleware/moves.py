@@ -12,7 +12,6 @@ Order: among the agent's own layers, outside the layers that retry. State: `move
 `open_questions`, `carried_questions`; it reads `argument_map`.
 """
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
@@ -56,7 +55,9 @@ from bathysphere.core.writers import ByClient, ByEngine
 from bathysphere.flow import flow
 from bathysphere.models.declared_tool import DeclaredTool
 from bathysphere.models.endings import ended_by
+from bathysphere.models.json_text import extract_json
 from bathysphere.models.structured_output import schema_settings, without_stream
+from bathysphere.models.text_calls import unwrapped
 
 # ── text for the model ──
 
@@ -364,10 +365,8 @@ def _read(answer: AIMessage) -> Picked | None:
     for call in answer.tool_calls:
         if call["name"] in (Picked.__name__, TOOL):
             return _valid(call["args"])
-    text = answer.text
-    start, end = text.find("{"), text.rfind("}")
     try:
-        return _valid(json.loads(text[start : end + 1])) if start >= 0 else None
+        return _valid(unwrapped(extract_json(answer.text)))
     except ValueError:
         return None
 

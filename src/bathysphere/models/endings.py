@@ -1,4 +1,4 @@
-"""Messages with which a middleware ends a run: a limit was reached, a payment was declined.
+"""Messages with which a middleware ends a run: a limit was reached, a payment was declined, a loop.
 
 They take the place of a model's answer. Middleware that inspects answers, and may send the run back
 to the model, must leave these alone.
@@ -8,7 +8,7 @@ from typing import Literal
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-EndedBy = Literal["limits", "payments"]
+EndedBy = Literal["limits", "payments", "loops", "text_calls"]
 _MARK = "bathysphere_ended_by"
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bathysphere.testing.agent_folder import folder_spec
     from bathysphere.testing.azurite import AzuriteServer
     from bathysphere.testing.backend_contract import BackendContract, SharedBackendContract
+    from bathysphere.testing.frail import FrailChatModel
     from bathysphere.testing.gcs import GcsServer
     from bathysphere.testing.model_server import ModelServer
     from bathysphere.testing.scripted import ScriptedChatModel
@@ -34,6 +35,7 @@ __all__ = [
     "AzuriteServer",
     "BackendContract",
     "Call",
+    "FrailChatModel",
     "GcsServer",
     "ModelServer",
     "Refused",
@@ -56,6 +58,7 @@ __all__ = [
 _HOMES = {
     "AzuriteServer": "azurite",
     "BackendContract": "backend_contract",
+    "FrailChatModel": "frail",
     "GcsServer": "gcs",
     "ModelServer": "model_server",
     "ScriptedChatModel": "scripted",

@@ -554,3 +554,33 @@ def test_the_map_is_offered_to_the_agent_that_keeps_one(monkeypatch, agent, has_
     monkeypatch.setattr(Session, "talk", lambda session, **_: begun.append(session.has_map) or 0)
     assert main(["chat", agent, "--model", "demo:tour"]) == 0
     assert begun == [has_map]
+
+
+# ── weak models ──
+
+
+def test_a_call_in_text_is_shown_as_a_call():
+    text = 'Sure.\n```json\n{"name": "ls", "arguments": {"path": "/"}}\n```'
+    shown = talk(ScriptedChatModel(script=[says(text), says("All done.")]), "look")
+    assert "arguments" not in shown
+    assert "ls" in shown
+    assert "All done." in shown
+    assert "1 correction" in shown
+
+
+def test_json_that_is_an_answer_is_shown_once():
+    answer = '```json\n{"age": 7}\n```'
+    shown = talk(ScriptedChatModel(script=[says(answer)]), "look")
+    assert shown.count('{"age": 7}') == 1
+
+
+def test_the_sentence_that_ends_a_circle_is_shown():
+    model = ScriptedChatModel(answer=lambda _: calls("ls", path="/"))
+    shown = talk(model, "look")
+    assert shown.count("Stopped: the model made the same calls again") == 1
+
+
+def test_an_answer_that_replaced_another_is_shown():
+    chinese = "好的，我已经明白您的要求，现在就为您处理这个文件，请稍等片刻，谢谢。"
+    shown = talk(ScriptedChatModel(script=[says(chinese), says("Fine.")]), "look at this")
+    assert shown.count("Fine.") == 1

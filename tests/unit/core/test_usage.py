@@ -87,7 +87,7 @@ def test_time_counts_once_however_many_work():
 
 
 def test_a_run_that_has_not_begun_used_nothing():
-    assert total(None) == (0, 0, 0, 0.0, None)
+    assert total(None) == (0, 0, 0, 0.0, None, {})
 
 
 # ── working time ──

@@ -109,3 +109,38 @@ def test_tasks_are_shown_where_a_run_asked_for_them():
     task = {"id": "1", "name": "tools", "input": None, "triggers": []}
     (item,) = StreamMapper(shows_tasks=True).map(part("tasks", task))
     assert item.channel == "tasks"
+
+
+async def test_a_call_in_text_is_not_streamed_as_text():
+    from bathysphere.harness.build import build
+    from bathysphere.harness.spec import AgentSpec
+    from bathysphere.server.protocol.messages import MessageWriter
+    from bathysphere.testing import ScriptedChatModel, calls, says
+
+    text = '{"name": "ls", "arguments": {"path": "/"}}'
+    task = calls("task", description="x", subagent_type="general-purpose")
+    script = [says(f"Look.\n{text}"), task, says(text), says("sub"), says("All done.")]
+    graph = build(AgentSpec(name="weak", model=ScriptedChatModel(script=script)))
+    mapper, writer, words, made = StreamMapper(), MessageWriter(), [], []
+    async for one in graph.astream(
+        {"messages": [("user", "hi")]},
+        stream_mode=["updates", "messages"],
+        subgraphs=True,
+        version="v2",
+    ):
+        for item in mapper.map(one):
+            if isinstance(item, Token):
+                data = {"event": "chunk", "chunk": item.chunk.model_dump(), "node": item.node}
+            elif item.channel == "messages":
+                data = item.data
+            else:
+                continue
+            for event in writer.write(item.namespace, data):
+                if event["event"] == "content-block-finish":
+                    block = event["content"]
+                    words += [block["text"]] if block["type"] == "text" else []
+                    if block["type"] == "tool_call":
+                        made.append((len(item.namespace), block["name"]))
+    assert [word for word in words if "arguments" in word] == []
+    assert "All done." in words
+    assert made == [(0, "ls"), (0, "task"), (1, "ls")]

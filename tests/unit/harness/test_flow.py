@@ -699,7 +699,7 @@ def test_a_verdict_does_not_hold_for_other_arguments(mode):
 
 
 def test_the_ledger_grows_by_additions(mode):
-    turns = [READ] * 20
+    turns = [calls("read", n=n) for n in range(20)]
     thread = Thread(model(*turns, says("done")), mode)
     state = thread.start()
     assert len([m for m in state["messages"] if isinstance(m, ToolMessage)]) == 20
@@ -748,3 +748,11 @@ def test_a_tool_that_nobody_declared_can_be_planned_to_the_letter(mode):
     thread = Thread(model(READ, SEND_BOB, says("done"), plan=plan), mode, flow=policy)
     assert "__interrupt__" not in thread.start()
     assert thread.world.sent == [BOB]
+
+
+def test_a_subagent_whose_name_is_no_text_is_an_error_of_the_call(mode):
+    wrong = calls("task", description="Go.", subagent_type=["worker"])
+    thread = Thread(model(wrong, says("done")), mode)
+    state = thread.start()
+    assert state["messages"][-1].text == "done"
+    assert [m.status for m in state["messages"] if isinstance(m, ToolMessage)] == ["error"]

@@ -107,3 +107,16 @@ async def test_a_trace_that_cannot_be_kept_fails_no_run(monkeypatch):
     with tracing_context(enabled=True, client=client):
         result = await agent(calls("echo", text="a"), says("done")).ainvoke(INPUT)
     assert result["messages"][-1].text == "done"
+
+
+async def test_a_step_whose_layers_write_one_field_is_one_update():
+    text = '{"name": "echo", "arguments": {"text": "a"}}'  # counted, as is the model call
+    graph = build(
+        AgentSpec(
+            name="fused", model=ScriptedChatModel(script=[says(text), says("ok")]), tools=(echo,)
+        )
+    )
+    parts = [part["model"] async for part in graph.astream(INPUT) if "model" in part]
+    assert all(isinstance(part, dict) for part in parts)
+    assert parts[0]["usage"]["corrections"] == {"": {"text_call": 1}}
+    assert parts[0]["usage"]["by"][""][0] == 1

@@ -151,7 +151,9 @@ def test_a_run_counts_the_same_after_it_went_on_in_another_process(monkeypatch):
 def test_a_summary_counts_as_a_model_call(mode):
     def answer(messages):
         asked_for_summary = len(messages) == 1 and messages[0].text != "go"
-        return says("in short") if asked_for_summary else calls("look", what="x" * 4000)
+        if asked_for_summary:
+            return says("in short")
+        return calls("look", what=f"{len(model.requests)} " + "x" * 4000)
 
     model = ScriptedChatModel(answer=answer)
     model.profile = {"max_input_tokens": 12_000}

@@ -77,6 +77,8 @@ def test_the_order_of_the_default_stack_is_this(monkeypatch):
         "CompactionMiddleware",
         "TurnMiddleware",
         "AnthropicPromptCachingMiddleware",
+        "LoopsMiddleware",
+        "TextCallsMiddleware",
         "FailuresMiddleware",
         "LimitsMiddleware",
         "PaymentsMiddleware",

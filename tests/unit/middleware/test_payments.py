@@ -75,6 +75,14 @@ def asked(state):
 STEPS = (calls("look", what="a"), calls("look", what="b"), says("done"))
 
 
+async def test_an_answer_that_is_asked_for_again_is_two_calls_and_two_charges():
+    world = World(says(""), says("done"), balance=100)
+    state = await world.start()
+    assert state["messages"][-1].text == "done"
+    assert (world.purse.spent, world.called) == (20, 2)
+    assert world.purse.statuses == ["done"] * 2
+
+
 async def test_each_model_call_is_charged_once_and_shown():
     world = World(*STEPS, balance=100)
     state = await world.start()
@@ -396,7 +404,8 @@ def summarising(balance):
         asked_for_summary = len(messages) == 1 and messages[0].text != "go"
         if asked_for_summary:
             return says("in short")
-        return calls("look", what="x" * 4000) if len(model.requests) < 20 else says("done")
+        seen = len(model.requests)
+        return calls("look", what=f"{seen} " + "x" * 4000) if seen < 20 else says("done")
 
     model = ScriptedChatModel(answer=answer)
     model.profile = {"max_input_tokens": 12_000}
@@ -520,7 +529,8 @@ async def test_a_summary_is_limited_and_costs_what_its_model_reports():
     def answer(messages):
         if len(messages) == 1 and messages[0].text != "go":
             return says("in short")
-        return calls("look", what="x" * 4000) if len(model.requests) < 8 else says("done")
+        seen = len(model.requests)
+        return calls("look", what=f"{seen} " + "x" * 4000) if seen < 8 else says("done")
 
     model = Verbose(answer=answer)
     model.profile = {"max_input_tokens": 12_000}

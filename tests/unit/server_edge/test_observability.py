@@ -20,6 +20,8 @@ from opentelemetry.trace import StatusCode
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
 from bathysphere.engine.events.log import Event, MemoryEventLog
+from bathysphere.harness.build import build
+from bathysphere.harness.spec import AgentSpec
 from bathysphere.server.observability import calls as calls_module
 from bathysphere.server.observability.calls import traced_calls
 from bathysphere.server.observability.logs import JsonLines, TextLines, bind, bound, set_up_logs
@@ -223,3 +225,19 @@ async def test_events_that_the_log_does_not_take_are_counted():
     with pytest.raises(UpstreamError):
         await log.append(uuid4(), [b"{}", b"{}"], owner=ME)
     assert metrics.registry.get_sample_value("bathysphere_events_dropped_total") == 2
+
+
+async def test_a_correction_is_an_event_on_the_span_of_its_agent(spans):
+    text = '{"name": "ls", "arguments": {"path": "/s3cret"}}'
+    model = ScriptedChatModel(script=[says(text), says("done")])
+    agent = build(AgentSpec(name="weak", model=model))
+    with spans.tracer.start_as_current_span("run") as span, traced_calls(span):
+        await agent.ainvoke({"messages": [("user", "look")]})
+    [root] = [s for s in spans.get_finished_spans() if s.name == "run"]
+    [event] = root.events
+    assert event.name == "bathysphere.correction"
+    assert dict(event.attributes) == {
+        "bathysphere.correction.kind": "text_call",
+        "bathysphere.correction.about": "ls",
+    }
+    assert "s3cret" not in root.to_json()

@@ -14,7 +14,7 @@ def test_every_example_is_a_whole_file_and_those_in_process_pass(tmp_path):
     text = DOCS.read_text(encoding="utf-8")
     examples = dict(BLOCK.findall(text))
     assert len(examples) == text.count("```python")
-    for name in ("tests/test_weather.py", "tests/test_trouble.py"):
+    for name in ("tests/test_weather.py", "tests/test_trouble.py", "tests/test_frail.py"):
         target = tmp_path / name
         target.parent.mkdir(exist_ok=True)
         target.write_text(examples[name], encoding="utf-8")
@@ -23,4 +23,4 @@ def test_every_example_is_a_whole_file_and_those_in_process_pass(tmp_path):
     done = subprocess.run(
         command, cwd=tmp_path, env=quick, capture_output=True, text=True, check=False
     )
-    assert "4 passed" in done.stdout, done.stdout
+    assert "5 passed" in done.stdout, done.stdout

@@ -6,10 +6,8 @@ fences and prose. Invalid answers are returned to the model with the reason, a f
 """
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -23,8 +21,11 @@ from bathysphere.core.errors import UpstreamError
 from bathysphere.core.payments import Purse
 from bathysphere.middleware.payments.metering import metered, purse_of
 from bathysphere.models.failures import explain
+from bathysphere.models.json_text import extract_json
 from bathysphere.models.resolve import name_of
+from bathysphere.models.text_calls import unwrapped
 from bathysphere.models.tokens import limit_output, tokenizer_of
+from bathysphere.models.tool_schemas import problems
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -135,9 +136,9 @@ class Asker:
             tokens += _tokens(message)
             text = _text(message)
             try:
-                value = form.model_validate(cut(extract_json(text), schema))
+                value = form.model_validate(cut(unwrapped(extract_json(text)), schema))
             except ValidationError as error:
-                why = UNFIT.format(problems=_problems(error))
+                why = UNFIT.format(problems=problems(error))
             except ValueError:
                 why = NOT_JSON
             else:
@@ -246,41 +247,6 @@ def cut(value: Any, schema: Mapping[str, Any]) -> Any:
     }
 
 
-_THOUGHT = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
-_OBJECTS = 50
-"""Maximum number of opening braces to try."""
-
-
-def extract_json(text: str) -> dict[str, Any]:
-    """Extract the first JSON object from text with reasoning, fences or prose around it.
-
-    Raises:
-        ValueError: No object was found.
-    """
-    text = _without_thoughts(text)
-    decoder = json.JSONDecoder(strict=False)
-    for found in islice(re.finditer(r"\{", text), _OBJECTS):
-        try:
-            value, _ = decoder.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            return value
-    raise ValueError("no JSON object")
-
-
-def _without_thoughts(text: str) -> str:
-    """Remove text between `<think>` and `</think>`; an unclosed tag is kept."""
-    kept, start, opened = list[str](), 0, -1
-    for tag in _THOUGHT.finditer(text):
-        if not tag[1]:
-            opened = tag.start() if opened < 0 else opened
-        elif opened >= 0:
-            kept.append(text[start:opened])
-            start, opened = tag.end(), -1
-    return "".join((*kept, text[start:]))
-
-
 def _text(message: BaseMessage) -> str:
     calls = getattr(message, "tool_calls", None)
     # Some clients implement structured output as a tool call.
@@ -292,8 +258,3 @@ def _text(message: BaseMessage) -> str:
 def _tokens(message: BaseMessage) -> int:
     usage = getattr(message, "usage_metadata", None)
     return int(usage["total_tokens"]) if usage else 0
-
-
-def _problems(error: ValidationError) -> str:
-    found: Sequence[Any] = error.errors(include_input=False, include_url=False)[:4]
-    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in found)

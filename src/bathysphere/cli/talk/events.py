@@ -4,7 +4,7 @@ The main agent's text is streamed. A subagent's text arrives whole, because seve
 Every event names its agent.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt
 
 from bathysphere.harness.context import context_for_run
+from bathysphere.models.held_text import MARK, HeldText
 from bathysphere.registry.factories import Graph
 
 MODES: tuple[Literal["messages", "updates", "custom", "tasks"], ...] = (
@@ -119,6 +120,9 @@ class Reader:
     _asked_by: dict[str, str] = field(default_factory=dict)
     _emitted: set[tuple[type, str]] = field(default_factory=set)
     """Calls and results already emitted, by type and id."""
+    _held: HeldText = field(default_factory=HeldText)
+    _shown: dict[str, str] = field(default_factory=dict)
+    """The main agent's text that was emitted, by message."""
 
     async def run(self, graph_input: Any) -> AsyncIterator[Event]:
         """Run the graph on a message or an answer, until it ends or pauses."""
@@ -149,7 +153,8 @@ class Reader:
         if kind == "tasks":
             self._note_subagent(data)
         elif kind == "messages":
-            yield from _words(data, agent)
+            for text in self._words(data, agent):
+                yield AgentText(text=text)
         elif kind == "custom":
             yield Custom(data=data, agent=agent)
         elif kind == "updates":
@@ -197,8 +202,9 @@ class Reader:
         self, message: BaseMessage, agent: str, *, is_streamed: bool
     ) -> Iterable[Event]:
         if isinstance(message, AIMessage):
-            if message.text and not (agent == MAIN and is_streamed):
-                yield AgentText(text=message.text, agent=agent)
+            text = self._left(message) if agent == MAIN and is_streamed else message.text
+            if text:
+                yield AgentText(text=text, agent=agent)
             for call in message.tool_calls:
                 yield ToolCall(
                     id=call["id"] or "",
@@ -216,20 +222,35 @@ class Reader:
                 agent=agent,
             )
 
+    def _words(self, data: tuple[BaseMessage, Mapping[str, Any]], agent: str) -> Iterable[str]:
+        """The main agent's text, without summaries of a layer and what may be a call in text."""
+        message, metadata = data
+        if agent != MAIN or not isinstance(message, AIMessage) or metadata.get("lc_source"):
+            return
+        shown: Sequence[AIMessage] = [message]
+        if isinstance(message, AIMessageChunk) and metadata.get(MARK):
+            shown = self._held.feed(message)
+        for each in shown:
+            self._shown[each.id or ""] = self._shown.get(each.id or "", "") + each.text
+            if each.text:
+                yield each.text
+
+    def _left(self, message: AIMessage) -> str:
+        """What is not shown yet of a message that was streamed, or that replaced one."""
+        settled = self._held.settle(message)
+        shown = self._shown.pop(message.id or "", None)
+        if shown is None:
+            return "".join(part.text for part in settled)
+        if message.text.startswith(shown):
+            return message.text[len(shown) :]
+        return f"\n\n{message.text}" if message.text.strip() else ""
+
     def _label_subagent(self, call: Any) -> str:
         name = str(call["args"].get("subagent_type", "subagent"))
         before = sum(label.partition(" #")[0] == name for label in self._subagents.values())
         label = self._subagents.get(call["id"]) or (f"{name} #{before + 1}" if before else name)
         self._subagents[call["id"]] = label
         return label
-
-
-def _words(data: tuple[BaseMessage, Mapping[str, Any]], agent: str) -> Iterable[AgentText]:
-    """The main agent's text, without summaries that a layer generates."""
-    message, metadata = data
-    is_answer = isinstance(message, AIMessage | AIMessageChunk)
-    if agent == MAIN and is_answer and message.text and not metadata.get("lc_source"):
-        yield AgentText(text=message.text)
 
 
 def _messages(update: Mapping[str, Any]) -> Iterable[tuple[BaseMessage, bool]]:

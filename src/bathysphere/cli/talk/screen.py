@@ -219,11 +219,13 @@ class Screen:
         if used.stopped:
             unit = LIMITS.get(used.stopped["limit"], used.stopped["limit"])
             self._line((f"stopped: limit of {used.stopped['max']:g} {unit} reached", "yellow"))
+        corrections = sum(used.corrections.values())
         counts = (
             count(used.model_calls, "model call"),
             count(used.tool_calls, "tool call"),
             count(used.tokens, "token"),
             f"{used.seconds:.1f} s",
+            *([count(corrections, "correction")] if corrections else []),
         )
         self._line((f" {self.marks['later']} ".join(counts), "dim"))
 

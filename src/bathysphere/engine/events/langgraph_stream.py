@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessageChunk, BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, RemoveMessage
 
 from bathysphere.engine.events.lineage import Lineage
 from bathysphere.engine.events.log import Channel
+from bathysphere.models.held_text import MARK, HeldText
 from bathysphere.upstream import INTERRUPT
 
 Namespace = tuple[str, ...]
@@ -45,6 +46,7 @@ class StreamMapper:
         self._asked: set[str] = set()
         self._places: dict[str, Namespace] = {}
         self._lineage = Lineage()
+        self._held: dict[Namespace, HeldText] = {}
 
     def map(self, part: Mapping[str, Any]) -> Iterator[Token | StreamEvent]:
         """Yield the tokens and events of one part of the stream."""
@@ -54,7 +56,7 @@ class StreamMapper:
         if kind == "messages":
             # A RemoveMessage is an instruction to the state, not part of the conversation.
             if not isinstance(data[0], RemoveMessage):
-                yield _message(namespace, *data)
+                yield from self._messages(namespace, *data)
         elif kind == "updates":
             yield from self._updates(namespace, data)
         elif kind == "values":
@@ -65,8 +67,33 @@ class StreamMapper:
         elif kind in ("custom", "tools") or (kind == "tasks" and self._shows_tasks):
             yield StreamEvent(channel=kind, namespace=namespace, data=data)
 
-    def _updates(self, namespace: Namespace, data: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _messages(
+        self, namespace: Namespace, message: Any, metadata: Mapping[str, Any]
+    ) -> Iterator[Token | StreamEvent]:
+        """A message; text that may be a call is held until the step is done."""
+        if not isinstance(message, AIMessageChunk) or not metadata.get(MARK):
+            yield _message(namespace, message, metadata)
+            return
+        held = self._held.setdefault(namespace, HeldText())
+        for chunk in held.feed(message):
+            yield _message(namespace, chunk, metadata)
+
+    def _settled(
+        self, namespace: Namespace, node: str, update: Any
+    ) -> Iterator[Token | StreamEvent]:
+        """What was held of the messages that a step has finished."""
+        held = self._held.get(namespace)
+        if held is None:
+            return
+        for message in _finished(update):
+            for part in held.settle(message):
+                yield _message(namespace, part, {"langgraph_node": node})
+
+    def _updates(
+        self, namespace: Namespace, data: Mapping[str, Any]
+    ) -> Iterator[Token | StreamEvent]:
         for node, update in data.items():
+            yield from self._settled(namespace, node, update)
             if node == INTERRUPT:
                 yield from self._questions(namespace, update)
             else:
@@ -104,6 +131,12 @@ def _message(
     body = message.model_dump() if isinstance(message, BaseMessage) else message
     data = {"event": "message", "node": node, "message": body}
     return StreamEvent(channel="messages", namespace=namespace, data=data)
+
+
+def _finished(update: Any) -> list[AIMessage]:
+    """The answers in the update of a step."""
+    messages = update.get("messages") if isinstance(update, Mapping) else None
+    return [m for m in messages if isinstance(m, AIMessage)] if isinstance(messages, list) else []
 
 
 def _checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def with_additions(result: ToolResult, added: Entries, entries: Entries) -> Tool
 
 def is_opaque(call: Mapping[str, Any], opaque: Collection[str]) -> bool:
     """Whether a call starts a subagent that keeps no ledger."""
-    return call["name"] == TASK and call["args"].get("subagent_type") in opaque
+    return call["name"] == TASK and str(call["args"].get("subagent_type")) in opaque
 
 
 def sources(messages: Sequence[AnyMessage]) -> list[Source]:

@@ -18,3 +18,5 @@ INVOKE_AGENT = "invoke_agent"
 
 RUN_ID = "bathysphere.run.id"
 TENANT = "bathysphere.tenant"
+CORRECTION = "bathysphere.correction.kind"
+CORRECTION_ABOUT = "bathysphere.correction.about"

@@ -19,6 +19,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.util.types import AttributeValue
 
+from bathysphere.core.usage import CORRECTION_EVENT
 from bathysphere.server.observability import attributes
 
 _current: ContextVar["CallSpans | None"] = ContextVar("bathysphere_call_spans", default=None)
@@ -125,6 +126,13 @@ class CallSpans(BaseCallbackHandler):
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """End the span of a tool call that failed, or that was interrupted for a person."""
         self._close(run_id, None if isinstance(error, GraphBubbleUp) else error)
+
+    def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **_: Any) -> None:
+        """Note what was corrected in a model's answer; other events are not ours."""
+        if name == CORRECTION_EVENT:
+            kind, about = str(data["kind"]), str(data["about"])
+            values = {attributes.CORRECTION: kind, attributes.CORRECTION_ABOUT: about}
+            self._parent_span(run_id).add_event(CORRECTION_EVENT, values)
 
     def _open(self, name: str, run_id: UUID, parent: UUID | None, values: dict[str, str]) -> None:
         known: dict[str, AttributeValue] = {**values}

@@ -13,10 +13,10 @@ from bathysphere.agents.research.structured_output import (
     AnswerUnusable,
     Asker,
     constrained,
-    extract_json,
     schema_of,
 )
 from bathysphere.core.errors import ModelUnavailable, UpstreamError
+from bathysphere.models.json_text import extract_json
 from bathysphere.testing import ScriptedChatModel, calls, fails, refuses, says
 
 
@@ -40,6 +40,8 @@ BERN = City(name="Bern")
         'I {think} so: {"name": "Bern"} {"name": "Basel"}',
         '{"name": "Bern", "extra": {"a": [1, 2]}}',
         '{\n  "name":\t"Bern"\n}',
+        '<tool_call>{"name": "City", "arguments": {"name": "Bern"}}</tool_call>',
+        '[TOOL_CALLS] [{"name": "answer", "arguments": {"name": "Bern"}}]',
     ],
 )
 async def test_json_is_found_in_what_models_write_around_it(text):
