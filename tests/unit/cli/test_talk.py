@@ -18,6 +18,7 @@ from langgraph.types import interrupt
 
 from bathysphere.cli.main import main
 from bathysphere.cli.talk.answers import Answers, allowed, call_lines
+from bathysphere.cli.talk.events import Custom
 from bathysphere.cli.talk.screen import Screen, safe
 from bathysphere.cli.talk.session import Session
 from bathysphere.core.errors import CallerError, UpstreamError
@@ -554,3 +555,20 @@ def test_the_map_is_offered_to_the_agent_that_keeps_one(monkeypatch, agent, has_
     monkeypatch.setattr(Session, "talk", lambda session, **_: begun.append(session.has_map) or 0)
     assert main(["chat", agent, "--model", "demo:tour"]) == 0
     assert begun == [has_map]
+
+
+def test_a_slow_model_is_seen_to_read_its_prompt():
+    out = io.StringIO()
+    screen = Screen(out=out, source=io.StringIO())
+
+    def told(read, left):
+        payload = {"read": read, "total": 2281, "cached": 0, "seconds_left": left}
+        screen.show(Custom(data={"name": "prompt_progress", "payload": payload}))
+
+    told(0, None)
+    told(1536, 12.4)
+    told(2281, 0)
+    assert out.getvalue().splitlines() == [
+        "  reading the prompt: 0 of 2,281 tokens",
+        "  reading the prompt: 1,536 of 2,281 tokens, about 12 s left",
+    ]
