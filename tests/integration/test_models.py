@@ -11,6 +11,7 @@ import httpx
 import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import tool
+from langgraph.graph import StateGraph
 
 from bathysphere.core.errors import ConfigError, ModelUnavailable, UpstreamError
 from bathysphere.middleware.reliability import reliability
@@ -383,3 +384,33 @@ def test_a_process_that_leaves_in_the_middle_of_an_answer_leaves_cleanly(small, 
     )
     assert (done.returncode, done.stderr) == (0, "")
     within(time.monotonic() - float(done.stdout), 10)
+
+
+@pytest.mark.small_model
+@pytest.mark.timeout(180)
+async def test_a_run_tells_how_much_of_its_prompt_the_model_has_read(small):
+    settings, path = small
+    model = resolve(f"llamacpp:{path.stem}", settings)
+
+    async def node(state):
+        words = "The log of the day: a calm sea. " * 90
+        chunks = [chunk async for chunk in model.astream(words, max_tokens=4)]
+        return {"text": "".join(chunk.text for chunk in chunks)}
+
+    graph = StateGraph(dict)
+    graph.add_node("node", node)
+    graph.set_entry_point("node")
+    told, text = [], ""
+    async for mode, data in graph.compile().astream({}, stream_mode=["custom", "updates"]):
+        if mode == "custom":
+            told.append(data)
+        else:
+            text = data["node"]["text"]
+    assert {event["name"] for event in told} == {"prompt_progress"}
+    reads = [event["payload"]["read"] for event in told]
+    total = told[0]["payload"]["total"]
+    assert reads[0] == told[0]["payload"]["cached"]
+    assert any(reads[0] < read < total for read in reads)  # said while it still reads
+    assert reads == sorted(reads)
+    assert told[-1]["payload"]["read"] == total
+    assert text.strip()

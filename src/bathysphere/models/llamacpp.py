@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SUFFIX = ".gguf"
 _MAGIC = b"GGUF"
 _QUIET = -1
+_BATCH_TOKENS = 512
+"""Tokens of a prompt that are read between two reports of the progress."""
 
 
 class LlamaServer:
@@ -37,6 +39,7 @@ class LlamaServer:
         params.model.path = str(path)
         params.n_ctx = context_tokens
         params.n_parallel = 1
+        params.n_batch = _BATCH_TOKENS
         params.cpuparams.n_threads = threads
         params.cpuparams_batch.n_threads = threads
         params.hostnames = ["127.0.0.1"]
@@ -94,10 +97,10 @@ SERVERS = LlamaServers()
 def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "BaseChatModel":
     """Build the client, starting the file's server if it is not running."""
     path = _usable_file(name.name, settings)
-    from langchain_openai import ChatOpenAI
+    from bathysphere.models.llamacpp_chat import ChatLlamaCpp
 
     server = SERVERS.serve(path, settings)
-    return ChatOpenAI(
+    return ChatLlamaCpp(
         model=path.stem,
         base_url=server.url,
         api_key=server.key,
@@ -106,6 +109,7 @@ def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "Ba
         max_retries=retries,
         stream_usage=True,
         use_responses_api=False,
+        extra_body={"return_progress": True},
     )
 
 

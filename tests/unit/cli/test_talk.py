@@ -18,6 +18,7 @@ from langgraph.types import interrupt
 
 from bathysphere.cli.main import main
 from bathysphere.cli.talk.answers import Answers, allowed, call_lines
+from bathysphere.cli.talk.events import Custom
 from bathysphere.cli.talk.screen import Screen, safe
 from bathysphere.cli.talk.session import Session
 from bathysphere.core.errors import CallerError, UpstreamError
@@ -584,3 +585,20 @@ def test_an_answer_that_replaced_another_is_shown():
     chinese = "好的，我已经明白您的要求，现在就为您处理这个文件，请稍等片刻，谢谢。"
     shown = talk(ScriptedChatModel(script=[says(chinese), says("Fine.")]), "look at this")
     assert shown.count("Fine.") == 1
+
+
+def test_a_slow_model_is_seen_to_read_its_prompt():
+    out = io.StringIO()
+    screen = Screen(out=out, source=io.StringIO())
+
+    def told(read, left):
+        payload = {"read": read, "total": 2281, "cached": 0, "seconds_left": left}
+        screen.show(Custom(data={"name": "prompt_progress", "payload": payload}))
+
+    told(0, None)
+    told(1536, 12.4)
+    told(2281, 0)
+    assert out.getvalue().splitlines() == [
+        "  reading the prompt: 0 of 2,281 tokens",
+        "  reading the prompt: 1,536 of 2,281 tokens, about 12 s left",
+    ]

@@ -137,6 +137,9 @@ export const text = {
     next: 'Next version',
     noPoint: 'This point in the conversation is no longer available. Start a new conversation instead.',
     thinking: 'Thinking',
+    reading: (read: number, total: number, seconds: number | null) =>
+      `Reading the prompt: ${read.toLocaleString('en')} of ${total.toLocaleString('en')} tokens` +
+      (seconds === null ? '' : `, about ${Math.ceil(seconds)} s left`),
     thought: 'Thoughts',
     stopped: 'Stopped',
     past: 'You are viewing another version. Your next message continues from it.',

@@ -106,9 +106,20 @@ class Screen:
                 self._moved(event)
             case Disclosure():
                 self._disclosed(event)
+            case Custom(data={"name": "prompt_progress", "payload": dict(reading)}):
+                self._read(reading, event.agent)
             case Custom():
                 data = self.brief(event.data)
                 self._line(("  ", ""), (self._who(event.agent), "cyan"), (data, "dim"))
+
+    def _read(self, reading: Mapping[str, Any], agent: str) -> None:
+        """Say how much of the prompt a slow model has read."""
+        if reading["read"] >= reading["total"]:
+            return  # it answers now
+        left = reading["seconds_left"]
+        soon = f", about {left:.0f} s left" if left is not None else ""
+        words = f"reading the prompt: {reading['read']:,} of {reading['total']:,} tokens{soon}"
+        self._line(("  ", ""), (self._who(agent), "cyan"), (words, "dim"))
 
     def _called(self, call: ToolCall) -> None:
         self._calls[call.id] = call

@@ -33,7 +33,7 @@ export function reduce(view: View, event: WireEvent): View {
     case 'checkpoints':
       return namespace.length ? view : reduceCheckpoint(view, data as CheckpointData);
     case 'lifecycle':
-      return reduceLifecycle(view, namespace, data as LifecycleData, { at: timestamp, id: event.event_id });
+      return reduceLifecycle(forgetReading(view), namespace, data as LifecycleData, { at: timestamp, id: event.event_id });
     case 'input.requested':
       return reduceInput(view, namespace, data as InputData, event);
     case 'custom':
@@ -142,6 +142,11 @@ function reduceCustom(view: View, data: { name?: string; payload: Json }): View 
   const name = data.name ?? '';
   const told = [...(view.custom[name] ?? []), data.payload].slice(-MOST_CUSTOM);
   return { ...view, custom: { ...view.custom, [name]: told } };
+}
+
+/** How far a model is with its prompt is said while it reads; a run that was stopped never says that it has. */
+function forgetReading(view: View): View {
+  return view.custom['prompt_progress'] ? { ...view, custom: { ...view.custom, prompt_progress: [] } } : view;
 }
 
 function traceMessage(view: View, event: WireEvent): View {
