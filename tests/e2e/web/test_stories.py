@@ -20,6 +20,30 @@ It was off Bermuda."""
 COUNTED = " ".join(f"Word {n}" for n in range(1, 61)) + " The end."
 
 
+READING = r"""Pressure grows with depth: $p = \rho g h$, or in full
+
+$$
+p(h) = p_0 + \int_0^h \rho(z)\, g \,dz
+- \frac{1}{2}\rho v^2
+$$
+
+where $\vec{g}$ points down, and for a layered sea
+
+\[
+\begin{pmatrix} p_1 \\ p_2 \\ p_3 \end{pmatrix}
+= \sum_{i=1}^{n} \rho_i \, g \, \Delta h_i \begin{pmatrix} 1 \\ 1 \\ 1 \end{pmatrix}
+\]
+
+It costs \$5 to $10 a day; $\notacommand{1}$ means nothing.
+
+| where | depth in m | bar | note |
+|---|---|---|---|
+| surface | 0 | 1.0 | =1+1 |
+| Beebe, 1934 | 923 | 93.9 | $p$ |
+
+That is all."""
+
+
 def helper(task):
     args = {"description": task, "subagent_type": "general-purpose"}
     return calls("task", args)
@@ -31,6 +55,10 @@ def edit(path, old, new):
 
 def test_from_the_first_question_to_a_streamed_answer(story):
     story("first_question", [slowly(says(DEEP), pause=0.05)])
+
+
+def test_an_answer_is_read_with_formulas_and_tables(story):
+    story("reading", [slowly(says(READING), pause=0.01)])
 
 
 def test_an_ambiguous_request_is_asked_about_and_answered(story):

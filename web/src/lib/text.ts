@@ -143,6 +143,7 @@ export const text = {
     quick: 'Suggestions',
     announce: { writing: 'The agent is writing.', done: 'The agent has answered.', asks: (n: number) => plural(n, 'request needs', 'requests need') + ' your input.', failed: 'Something went wrong.' },
     code: 'Copy code',
+    csv: 'Copy as CSV',
     image: 'Image',
   },
   link: {

@@ -1,0 +1,37 @@
+// An answer to read: formulas, a table that is copied as CSV. Nothing of it was loaded before it was needed.
+import { answers, ask, assert, eventually, open, rest, says, story, url } from './kit.mjs';
+import { everyForm } from './views.mjs';
+
+const LAZY = /\/assets\/(maths|katex|tables)/i;
+
+await story(async ({ page, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(url).origin });
+  const loaded = [];
+  page.on('request', (request) => loaded.push(new URL(request.url()).pathname));
+  await open(page);
+  await page.waitForLoadState('networkidle');
+  assert.deepEqual(loaded.filter((path) => LAZY.test(path)), []);
+
+  await ask(page, 'Teach me about pressure');
+  await says(page, 'That is all.');
+  await rest(page);
+  const answer = answers(page).last();
+
+  // Formulas are typeset with our own fonts; one that is no LaTeX stays as it was written.
+  await eventually(async () => assert.equal(await answer.locator('.formula').count(), 5));
+  await eventually(async () => assert.ok(await page.evaluate(() => document.fonts.check('16px KaTeX_Main'))));
+  assert.equal(await answer.locator('.formula.display math').count(), 2);
+  assert.deepEqual(await answer.locator('code.math').allInnerTexts(), ['$\\notacommand{1}$']);
+  assert.equal(await answer.locator('a, [onclick]').count(), 0);
+  const heights = await answer.locator('.formula .strut').evaluateAll((struts) => struts.map((strut) => strut.offsetHeight));
+  assert.ok(heights.every((height) => height > 5), `its styles are applied: ${heights}`);
+
+  // Numbers stand under one another, and the table is copied as CSV.
+  const cells = answer.locator('td[align="right"]');
+  assert.deepEqual(await cells.allInnerTexts(), ['0', '1.0', '923', '93.9']);
+  await answer.getByRole('button', { name: 'Copy as CSV' }).click();
+  await answer.getByRole('button', { name: 'Copied' }).waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(copied, "where,depth in m,bar,note\r\nsurface,0,1.0,'=1+1\r\n\"Beebe, 1934\",923,93.9,$p$\r\n");
+  await everyForm(page, 'reading');
+});
