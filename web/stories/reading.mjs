@@ -1,8 +1,8 @@
-// An answer to read: formulas, a table that is copied as CSV. Nothing of it was loaded before it was needed.
+// An answer to read: formulas, code in colours, a table that is copied as CSV. Nothing of it was loaded before it was needed.
 import { answers, ask, assert, eventually, open, rest, says, story, url } from './kit.mjs';
 import { everyForm } from './views.mjs';
 
-const LAZY = /\/assets\/(maths|katex|tables)/i;
+const LAZY = /\/assets\/(maths|katex|tables|highlight|tokens|languages|html)-/i;
 
 await story(async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(url).origin });
@@ -33,5 +33,12 @@ await story(async ({ page, context }) => {
   await answer.getByRole('button', { name: 'Copied' }).waitFor();
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   assert.equal(copied, "where,depth in m,bar,note\r\nsurface,0,1.0,'=1+1\r\n\"Beebe, 1934\",923,93.9,$p$\r\n");
+
+  // Code has colours, and its text is what was written; in a language that nobody knows it is plain.
+  const blocks = answer.locator('pre code');
+  await eventually(async () => assert.deepEqual(await blocks.first().locator('.tok.keyword').allInnerTexts(), ['def', 'return']));
+  assert.match(await blocks.first().innerText(), /^def pressure\(depth: float\) -> float:\n/);
+  assert.equal(await blocks.nth(1).locator('.tok').count(), 0);
+  assert.match(await blocks.nth(1).innerText(), /<script>/);
   await everyForm(page, 'reading');
 });

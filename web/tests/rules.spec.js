@@ -45,6 +45,7 @@ describe('imports', () => {
     'lib/browser-storage.ts',
     'lib/persistence.ts',
     'lib/protocol',
+    'lib/code',
     'lib/markdown',
     'lib/stream',
     'lib/state',

@@ -20,7 +20,7 @@ It was off Bermuda."""
 COUNTED = " ".join(f"Word {n}" for n in range(1, 61)) + " The end."
 
 
-READING = r"""Pressure grows with depth: $p = \rho g h$, or in full
+READING = r'''Pressure grows with depth: $p = \rho g h$, or in full
 
 $$
 p(h) = p_0 + \int_0^h \rho(z)\, g \,dz
@@ -41,7 +41,17 @@ It costs \$5 to $10 a day; $\notacommand{1}$ means nothing.
 | surface | 0 | 1.0 | =1+1 |
 | Beebe, 1934 | 923 | 93.9 | $p$ |
 
-That is all."""
+```python
+def pressure(depth: float) -> float:
+    """The pressure in bar; 0 is the surface."""
+    return 1.0 + depth * 0.1  # roughly
+```
+
+```whalesong
+sing <script>window.hacked = 1</script>
+```
+
+That is all.'''
 
 
 def helper(task):
@@ -57,7 +67,7 @@ def test_from_the_first_question_to_a_streamed_answer(story):
     story("first_question", [slowly(says(DEEP), pause=0.05)])
 
 
-def test_an_answer_is_read_with_formulas_and_tables(story):
+def test_an_answer_is_read_with_formulas_code_and_tables(story):
     story("reading", [slowly(says(READING), pause=0.01)])
 
 
