@@ -2,7 +2,32 @@
 import { answers, ask, assert, eventually, open, rest, says, story, url } from './kit.mjs';
 import { everyForm } from './views.mjs';
 
-const LAZY = /\/assets\/(maths|katex|tables|highlight|tokens|languages|html)-/i;
+const LAZY = /\/assets\/(maths|katex|tables|highlight|tokens|languages|html|source-serif)-/i;
+
+/** A face of ours is loaded, so that it is not a stand-in that is seen. */
+const isLoaded = (page, family) =>
+  eventually(async () => {
+    const faces = await page.evaluate(() => [...document.fonts].filter(({ status }) => status === 'loaded').map((face) => face.family));
+    assert.ok(faces.some((face) => face.includes(family)), `${family} among ${faces}`);
+  });
+
+/** The shipped serif for answers, sans for controls, mono for code; and nothing jumps when it arrives. */
+async function isReadInTheSerif(page, answer) {
+  await page.reload();
+  await page.evaluate(() => {
+    window.shift = 0;
+    const add = (list) => list.getEntries().forEach(({ value }) => (window.shift += value));
+    new PerformanceObserver(add).observe({ type: 'layout-shift', buffered: true });
+  });
+  await answer.locator('.formula').first().waitFor();
+  await isLoaded(page, 'Source Serif 4 Variable');
+  const faceOf = (place) => place.evaluate((element) => getComputedStyle(element).fontFamily.split(',')[0]);
+  assert.match(await faceOf(answer.locator('p').first()), /Source Serif 4/);
+  assert.match(await faceOf(answer.locator('pre code').first()), /mono/);
+  assert.match(await faceOf(page.getByRole('button', { name: 'Copy as CSV' })), /sans/);
+  await page.waitForTimeout(500);
+  return page.evaluate(() => window.shift);
+}
 
 await story(async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(url).origin });
@@ -19,7 +44,7 @@ await story(async ({ page, context }) => {
 
   // Formulas are typeset with our own fonts; one that is no LaTeX stays as it was written.
   await eventually(async () => assert.equal(await answer.locator('.formula').count(), 5));
-  await eventually(async () => assert.ok(await page.evaluate(() => document.fonts.check('16px KaTeX_Main'))));
+  await isLoaded(page, 'KaTeX_Main');
   assert.equal(await answer.locator('.formula.display math').count(), 2);
   assert.deepEqual(await answer.locator('code.math').allInnerTexts(), ['$\\notacommand{1}$']);
   assert.equal(await answer.locator('a, [onclick]').count(), 0);
@@ -41,4 +66,5 @@ await story(async ({ page, context }) => {
   assert.equal(await blocks.nth(1).locator('.tok').count(), 0);
   assert.match(await blocks.nth(1).innerText(), /<script>/);
   await everyForm(page, 'reading');
+  return { layout_shift: await isReadInTheSerif(page, answer) };
 });

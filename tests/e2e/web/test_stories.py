@@ -67,8 +67,9 @@ def test_from_the_first_question_to_a_streamed_answer(story):
     story("first_question", [slowly(says(DEEP), pause=0.05)])
 
 
-def test_an_answer_is_read_with_formulas_code_and_tables(story):
-    story("reading", [slowly(says(READING), pause=0.01)])
+def test_an_answer_is_read_with_formulas_code_and_tables(story, within):
+    figures = story("reading", [slowly(says(READING), pause=0.01)])
+    within(figures["layout_shift"], 0.02, figures)
 
 
 def test_an_ambiguous_request_is_asked_about_and_answered(story):

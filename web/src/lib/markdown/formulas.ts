@@ -19,7 +19,7 @@ export interface Formula {
   isDisplay: boolean;
 }
 
-const renderer = ({ raw }: { raw: string }) => `<code class="math">${raw.trim().replace(/&/g, '&amp;').replace(/</g, '&lt;')}</code>`;
+const htmlOf = (raw: string, kind: string) => `<code class="${kind}">${raw.trim().replace(/&/g, '&amp;').replace(/</g, '&lt;')}</code>`;
 
 const inline: TokenizerAndRendererExtension = {
   name: 'formula',
@@ -32,7 +32,7 @@ const inline: TokenizerAndRendererExtension = {
     const raw = formulaAt(source);
     return raw === null ? undefined : { type: 'formula', raw };
   },
-  renderer,
+  renderer: ({ raw }) => htmlOf(raw, 'math'),
 };
 
 /** A formula on lines of its own, in which `+` or `-` at the start of a line begins no list. */
@@ -47,7 +47,7 @@ const block: TokenizerAndRendererExtension = {
     const raw = formulaLines(source);
     return raw === null ? undefined : { type: 'formulaBlock', raw };
   },
-  renderer: (token) => `<p>${renderer({ raw: token.raw })}</p>`,
+  renderer: ({ raw }) => `<p>${htmlOf(raw, 'math lines')}</p>`,
 };
 
 export const formulas = [inline, block];

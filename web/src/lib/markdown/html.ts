@@ -4,6 +4,9 @@
  * No picture is fetched (its address could carry what the person said), no style, no form, no
  * script; links open elsewhere, tell nothing of where they were, and name the host they lead to.
  */
+import '@fontsource-variable/source-serif-4/wght.css';
+import '@fontsource-variable/source-serif-4/wght-italic.css';
+import '$lib/styles/reading.css';
 import DOMPurify from 'dompurify';
 import { Marked, type Tokens } from 'marked';
 import { reveal } from '$lib/invisible';

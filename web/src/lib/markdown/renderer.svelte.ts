@@ -1,4 +1,5 @@
-/** The renderer of Markdown, fetched when there is something to read: the first page has nothing. */
+/** The renderer of Markdown and the reading face, fetched when there is something to read: the first page has nothing. */
+const READING = "1em 'Source Serif 4 Variable'";
 type Render = (markdown: string) => string;
 
 let render = $state.raw<Render | null>(null);
@@ -9,6 +10,7 @@ export function loadRenderer(): Promise<void> {
   loading ??= import('./html').then(
     (html) => {
       render = html.render;
+      void document.fonts?.load(READING); // before there are words in it
     },
     () => {
       loading = null; // the next block tries again; until then it is shown as plain text
