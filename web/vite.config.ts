@@ -14,7 +14,7 @@ function serviceWorker(): Plugin {
     apply: 'build',
     generateBundle(_, bundle) {
       const built = Object.keys(bundle).filter((name) => !/\.map$|^index\.html$|^build\.json$/.test(name));
-      const isHeavy = (name: string) => /\.(wasm|onnx|woff2)$|\/tokenizer/.test(name);
+      const isHeavy = (name: string) => /\.(wasm|onnx|woff2)$|\/tokenizer|\/mermaid/.test(name);
       const files = [...built.filter((name) => !isHeavy(name)), ...readdirSync(here('./public'))];
       const paths = (names: string[]) => names.map((name) => `/${name}`);
       const source = readFileSync(here('./src/sw.js'), 'utf8')

@@ -46,6 +46,7 @@ describe('imports', () => {
     'lib/persistence.ts',
     'lib/protocol',
     'lib/code',
+    'lib/diagrams',
     'lib/markdown',
     'lib/stream',
     'lib/state',

@@ -21,6 +21,8 @@ LAZY = {
     "KaTeX": "KaTeX parse error",
     "colours of code": "`tok ${",
     "grammars": "Invalid top rule name",
+    "Mermaid": "sequenceDiagram",
+    "the frame of diagrams": "diagram-frame",
     "the editor": "cm-editor",
     "PDF": "GlobalWorkerOptions",
     "DOCX": "mammoth",

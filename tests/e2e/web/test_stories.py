@@ -53,6 +53,46 @@ sing <script>window.hacked = 1</script>
 
 That is all.'''
 
+DIAGRAMS = """The way down:
+
+```mermaid
+flowchart LR
+  A[Deck of the barge] --> B{Is the hatch sealed?}
+  B -- yes --> C[Lower the sphere]
+  B -- no --> A
+  C --> D[(Log of the dive)]
+```
+
+```mermaid
+sequenceDiagram
+  participant B as Beebe
+  participant S as Surface
+  B->>S: 923 metres, all is well
+  S-->>B: Time to come up
+  Note over B,S: by telephone
+```
+
+```mermaid
+%%{init: {"securityLevel": "loose", "htmlLabels": true, "themeCSS": "* {color: red}"}}%%
+flowchart TD
+  X[Click me] --> Y[Or me] --> Z[Or me]
+  click X "javascript:window.hacked=1" "tip"
+  click Y call hack()
+  click Z href "https://evil.example/?q=1"
+```
+
+```mermaid
+flowchart TD
+  X["<img src=x onerror='window.hacked = 1'> a label"] --> Y["<script>window.hacked = 1</script>"]
+```
+
+```mermaid
+flowchart ?
+  this is no diagram
+```
+
+That is all."""
+
 
 def helper(task):
     args = {"description": task, "subagent_type": "general-purpose"}
@@ -70,6 +110,10 @@ def test_from_the_first_question_to_a_streamed_answer(story):
 def test_an_answer_is_read_with_formulas_code_and_tables(story, within):
     figures = story("reading", [slowly(says(READING), pause=0.01)])
     within(figures["layout_shift"], 0.02, figures)
+
+
+def test_diagrams_are_drawn_and_what_is_hostile_in_them_does_nothing(story):
+    story("diagrams", [says(DIAGRAMS)])
 
 
 def test_an_ambiguous_request_is_asked_about_and_answered(story):
