@@ -10,7 +10,7 @@ export function loadRenderer(): Promise<void> {
   loading ??= import('./html').then(
     (html) => {
       render = html.render;
-      void document.fonts?.load(READING); // before there are words in it
+      document.fonts?.load(READING).catch(() => undefined); // before there are words in it; offline others stand in
     },
     () => {
       loading = null; // the next block tries again; until then it is shown as plain text
