@@ -14,7 +14,7 @@ function serviceWorker(): Plugin {
     apply: 'build',
     generateBundle(_, bundle) {
       const built = Object.keys(bundle).filter((name) => !/\.map$|^index\.html$|^build\.json$/.test(name));
-      const isHeavy = (name: string) => /\.(wasm|onnx)$|\/tokenizer/.test(name);
+      const isHeavy = (name: string) => /\.(wasm|onnx|woff2)$|\/tokenizer|\/mermaid/.test(name);
       const files = [...built.filter((name) => !isHeavy(name)), ...readdirSync(here('./public'))];
       const paths = (names: string[]) => names.map((name) => `/${name}`);
       const source = readFileSync(here('./src/sw.js'), 'utf8')
@@ -26,6 +26,15 @@ function serviceWorker(): Plugin {
   };
 }
 
+/** KaTeX names each font in three formats; every browser that runs the app reads the first. */
+function onlyWoff2(): Plugin {
+  return {
+    name: 'only-woff2',
+    enforce: 'pre',
+    transform: (code, id) => (id.includes('/katex/dist/') && id.endsWith('.css') ? code.replace(/,url\([^)]+\.(?:woff|ttf)\) format\("[a-z]+"\)/g, '') : null),
+  };
+}
+
 function fingerprint(names: string[]): string {
   let hash = 5381;
   for (const character of [...names].sort().join('|')) hash = (hash * 33 + character.charCodeAt(0)) >>> 0;
@@ -33,7 +42,7 @@ function fingerprint(names: string[]): string {
 }
 
 export default defineConfig({
-  plugins: [svelte(), serviceWorker()],
+  plugins: [svelte(), onlyWoff2(), serviceWorker()],
   resolve: { alias: { $lib: here('./src/lib') } },
   build: {
     outDir: here('../src/bathysphere/server/static'),

@@ -3,9 +3,11 @@ import './lib/styles/base.css';
 import { mount } from 'svelte';
 import App from './App.svelte';
 import { installed } from './lib/extensions/installed';
+import { loadRenderer } from './lib/markdown/renderer.svelte';
 import { Api } from './lib/protocol/api';
 import { AppState } from './lib/state/app.svelte';
 
+if (location.pathname !== '/') void loadRenderer(); // there is something to read
 const app = new AppState(new Api(), installed);
 mount(App, { target: document.getElementById('app')!, props: { app, extensions: installed } });
 

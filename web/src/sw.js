@@ -1,5 +1,5 @@
 // The service worker: files of this build from the cache, the page from the server when it answers.
-// The weights of search by meaning are kept once they were used. Calls to the API are never touched.
+// Fonts and the weights of search by meaning are kept once they were used. Calls to the API are never touched.
 const FILES = __FILES__;
 const WEIGHTS = __WEIGHTS__;
 const CACHE = `bathysphere-${__BUILD__}`;

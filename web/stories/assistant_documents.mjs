@@ -12,7 +12,7 @@ const { server, sent, close } = await recordingProxy(new URL(url).origin);
 async function askAboutPdf(page) {
   const pdf = { name: 'The harbour.pdf', mimeType: 'application/pdf', buffer: readFileSync(process.argv[2]) };
   await page.getByLabel('Attach files').setInputFiles(pdf);
-  await panel(page).getByRole('button', { name: 'The harbour.txt' }).first().waitFor();
+  await panel(page).getByRole('button', { name: 'The harbour.pdf' }).first().waitFor();
   await ask(page, 'When was the harbour built?', { agent: 'Assistant' });
   await says(page, 'The harbour was built in 1871.');
 }

@@ -13,7 +13,7 @@ await story(async ({ page, context }) => {
   await input.setInputFiles({ name: 'bomb.docx', mimeType: '', buffer: readFileSync(bomb) });
   await panel(page).getByText('bomb.docx unpacks to more than 100 MB').waitFor({ timeout: 5000 });
   await input.setInputFiles({ name: 'Letter.docx', mimeType: '', buffer: readFileSync(real) });
-  await panel(page).getByText('Letter.txt').first().waitFor();
+  await panel(page).getByText('Letter.docx').first().waitFor();
   const [source] = (await kept(page)).documents;
-  assert.deepEqual([source.kind, source.title], ['source', 'Letter.txt']);
+  assert.deepEqual([source.kind, source.title], ['source', 'Letter.docx']);
 });

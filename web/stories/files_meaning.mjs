@@ -10,7 +10,7 @@ await story(async ({ page, context }) => {
   await open(page);
   await openDocuments(page);
   await dropFile(page, 'The harbour.pdf', 'application/pdf', readFileSync(process.argv[2]));
-  await panel(page).getByRole('button', { name: 'The harbour.txt' }).first().waitFor();
+  await panel(page).getByRole('button', { name: 'The harbour.pdf' }).first().waitFor();
   const box = panel(page).getByRole('searchbox');
   await box.fill('railway');
   const hits = panel(page).getByRole('list', { name: 'Search results' }).getByRole('listitem');
@@ -24,6 +24,10 @@ await story(async ({ page, context }) => {
   await accessible(page, 'search');
   await hits.first().getByRole('button').click();
   await eventually(async () => assert.ok((await selectedText(page)).replace(/\s+/g, ' ').includes(sentence)));
+  // It is read, not written.
+  const views = panel(page).getByRole('group', { name: 'View' }).getByRole('button');
+  assert.deepEqual(await views.allInnerTexts(), ['Read', 'Versions']);
+  assert.equal(await views.first().getAttribute('aria-pressed'), 'true');
   await accessible(page, 'a source, at its span');
   const [took] = await page.evaluate(() => performance.getEntriesByName('search by meaning').slice(-1).map(({ duration }) => duration));
   return { search_ms: Math.round(took) };

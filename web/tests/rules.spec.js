@@ -45,6 +45,8 @@ describe('imports', () => {
     'lib/browser-storage.ts',
     'lib/persistence.ts',
     'lib/protocol',
+    'lib/code',
+    'lib/diagrams',
     'lib/markdown',
     'lib/stream',
     'lib/state',

@@ -16,6 +16,29 @@ def test_the_first_load_is_small():
     assert 10_000 < told["bytes"] <= FIRST_LOAD_BYTES, told
 
 
+LAZY = {
+    "Markdown": "markedjs/marked",
+    "KaTeX": "KaTeX parse error",
+    "colours of code": "`tok ${",
+    "grammars": "Invalid top rule name",
+    "Mermaid": "sequenceDiagram",
+    "the frame of diagrams": "diagram-frame",
+    "the editor": "cm-editor",
+    "PDF": "GlobalWorkerOptions",
+    "DOCX": "mammoth",
+}
+"""What is loaded when it is needed, each by words that only its files have."""
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_the_first_load_has_nothing_of_what_is_needed_later(name):
+    first = set(json.loads((STATIC / "first-load.json").read_text())["sizes"])
+    scripts = {f"assets/{file.name}": file.read_text() for file in STATIC.glob("assets/*.js")}
+    holders = {path for path, code in scripts.items() if LAZY[name] in code}
+    assert holders, f"the words for {name} are out of date"
+    assert not holders & first
+
+
 def test_the_page_has_nothing_inline_and_nothing_from_elsewhere():
     page = (STATIC / "index.html").read_text()
     assert "<style" not in page

@@ -20,6 +20,80 @@ It was off Bermuda."""
 COUNTED = " ".join(f"Word {n}" for n in range(1, 61)) + " The end."
 
 
+READING = r'''Pressure grows with depth: $p = \rho g h$, or in full
+
+$$
+p(h) = p_0 + \int_0^h \rho(z)\, g \,dz
+- \frac{1}{2}\rho v^2
+$$
+
+where $\vec{g}$ points down, and for a layered sea
+
+\[
+\begin{pmatrix} p_1 \\ p_2 \\ p_3 \end{pmatrix}
+= \sum_{i=1}^{n} \rho_i \, g \, \Delta h_i \begin{pmatrix} 1 \\ 1 \\ 1 \end{pmatrix}
+\]
+
+It costs \$5 to $10 a day; $\notacommand{1}$ means nothing.
+
+| where | depth in m | bar | note |
+|---|---|---|---|
+| surface | 0 | 1.0 | =1+1 |
+| Beebe, 1934 | 923 | 93.9 | $p$ |
+
+```python
+def pressure(depth: float) -> float:
+    """The pressure in bar; 0 is the surface."""
+    return 1.0 + depth * 0.1  # roughly
+```
+
+```whalesong
+sing <script>window.hacked = 1</script>
+```
+
+That is all.'''
+
+DIAGRAMS = """The way down:
+
+```mermaid
+flowchart LR
+  A[Deck of the barge] --> B{Is the hatch sealed?}
+  B -- yes --> C[Lower the sphere]
+  B -- no --> A
+  C --> D[(Log of the dive)]
+```
+
+```mermaid
+sequenceDiagram
+  participant B as Beebe
+  participant S as Surface
+  B->>S: 923 metres, all is well
+  S-->>B: Time to come up
+  Note over B,S: by telephone
+```
+
+```mermaid
+%%{init: {"securityLevel": "loose", "htmlLabels": true, "themeCSS": "* {color: red}"}}%%
+flowchart TD
+  X[Click me] --> Y[Or me] --> Z[Or me]
+  click X "javascript:window.hacked=1" "tip"
+  click Y call hack()
+  click Z href "https://evil.example/?q=1"
+```
+
+```mermaid
+flowchart TD
+  X["<img src=x onerror='window.hacked = 1'> a label"] --> Y["<script>window.hacked = 1</script>"]
+```
+
+```mermaid
+flowchart ?
+  this is no diagram
+```
+
+That is all."""
+
+
 def helper(task):
     args = {"description": task, "subagent_type": "general-purpose"}
     return calls("task", args)
@@ -31,6 +105,15 @@ def edit(path, old, new):
 
 def test_from_the_first_question_to_a_streamed_answer(story):
     story("first_question", [slowly(says(DEEP), pause=0.05)])
+
+
+def test_an_answer_is_read_with_formulas_code_and_tables(story, within):
+    figures = story("reading", [slowly(says(READING), pause=0.01)])
+    within(figures["layout_shift"], 0.02, figures)
+
+
+def test_diagrams_are_drawn_and_what_is_hostile_in_them_does_nothing(story):
+    story("diagrams", [says(DIAGRAMS)])
 
 
 def test_an_ambiguous_request_is_asked_about_and_answered(story):

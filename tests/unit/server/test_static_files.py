@@ -1,5 +1,8 @@
 """The browser app's files: found, compressed, kept by browsers, and never in the way of a route."""
 
+from base64 import b64encode
+from hashlib import sha256
+
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse
@@ -52,6 +55,22 @@ async def test_files_with_a_hash_are_kept_for_ever_and_come_compressed(client, f
     plain = await client.get("/assets/app-1.js", headers={"accept-encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert plain.text == answer.text
+
+
+async def test_the_page_of_diagrams_has_no_origin_and_asks_nobody(client, folder):
+    script = "let a = 1; // ✓"
+    (folder / "diagram.html").write_text(f"<body><script>{script}</script></body>")
+    answer = await client.get("/diagram.html", headers=HTML)
+    policy = answer.headers["content-security-policy"].split("; ")
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert policy[:3] == [
+        "sandbox allow-scripts",
+        "default-src 'none'",
+        f"script-src 'sha256-{digest}' blob:",
+    ]
+    assert "frame-ancestors 'self'" in policy
+    for path in ("/", "/assets/app-1.js", "/icon.svg"):
+        assert "content-security-policy" not in (await client.get(path, headers=HTML)).headers
 
 
 async def test_nothing_outside_the_folder_is_served(client, folder):

@@ -149,6 +149,11 @@ export const text = {
     quick: 'Suggestions',
     announce: { writing: 'The agent is writing.', done: 'The agent has answered.', asks: (n: number) => plural(n, 'request needs', 'requests need') + ' your input.', failed: 'Something went wrong.' },
     code: 'Copy code',
+    csv: 'Copy as CSV',
+    diagram: 'Diagram',
+    diagramCode: 'Code',
+    diagramAlt: 'Diagram drawn from its code, which the button Code shows.',
+    diagramFailed: 'This diagram could not be drawn, so here is its code.',
     image: 'Image',
   },
   link: {

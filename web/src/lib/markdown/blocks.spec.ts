@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codeOf, scan, Splitter } from './blocks';
+import { codeOf, isClosed, scan, Splitter } from './blocks';
 
 const kinds = (text: string) => new Splitter().update(text).map(({ kind, text: raw }) => [kind, raw.trim()]);
 
@@ -29,6 +29,11 @@ describe('blocks of Markdown', () => {
   it('are code while the fence is still open', () => {
     const [block] = new Splitter().update('```js\nlet a;\nle');
     expect([block!.kind, codeOf(block!), block!.isDone]).toEqual(['code', 'let a;\nle', false]);
+  });
+
+  it('end at a closing fence that has no line end yet, not at a shorter one', () => {
+    const codes = ['```js\na\n```', '````js\na\n```'].map((text) => new Splitter().update(text)[0]!);
+    expect(codes.map((block) => [codeOf(block), isClosed(block)])).toEqual([['a', true], ['a\n```', false]]);
   });
 
   it('lose nothing', () => {

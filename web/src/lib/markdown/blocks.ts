@@ -112,9 +112,23 @@ function blockOf(text: string, { start, end, fence }: Open, isDone: boolean): Bl
   return { start, kind: fence ? 'code' : 'text', text: raw, language: fence?.language ?? '', isDone };
 }
 
+const CLOSING = /^ {0,3}(?:`{3,}|~{3,})\s*$/;
+
+/** Whether code has both its fences; the last of a text has no line end. */
+export function isClosed(block: Block): boolean {
+  return block.kind === 'code' && (block.isDone || fenceAtEnd(block.text.split('\n')) > 0);
+}
+
 /** The lines between the fences. */
 export function codeOf(block: Block): string {
   const lines = block.text.split('\n');
-  const last = block.isDone ? lines.findLastIndex((line) => /^\s*(`{3,}|~{3,})\s*$/.test(line)) : lines.length;
+  const last = fenceAtEnd(lines);
   return lines.slice(1, last > 0 ? last : lines.length).join('\n').replace(/\n$/, '');
+}
+
+/** The line of the closing fence, which fits the opening one; -1 where there is none. */
+function fenceAtEnd(lines: readonly string[]): number {
+  const last = lines.findLastIndex((line) => line.trim() !== '');
+  const mark = FENCE.exec(lines[0]!)?.[1] ?? '```';
+  return last > 0 && CLOSING.test(lines[last]!) && closes(lines[last]!, mark) ? last : -1;
 }

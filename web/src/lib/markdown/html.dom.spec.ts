@@ -28,3 +28,16 @@ it.each(['It costs $5 to $10 a day.', 'a $ b $ c', 'from $5_a to_ b'])('takes no
 it('aligns the columns of a table', () => {
   expect(render('| a | b |\n|---|---:|\n| 1 | 2 |')).toContain('<td align="right">2</td>');
 });
+
+it.each([
+  ['923 m', true],
+  ['−1,204.5', true],
+  ['$5', true],
+  ['12 %', true],
+  ['2026-11-17', false],
+  ['Ada 2', false],
+])('puts numbers under one another where the table does not say: %s', (cell, isNumber) => {
+  const html = render(`| a | b |\n|---|---|\n| x | ${cell} |\n| y | – |`);
+  expect(html.includes('<td align="right">')).toBe(isNumber);
+  expect(html).not.toContain('<td align="right">x');
+});

@@ -4,6 +4,9 @@
  * No picture is fetched (its address could carry what the person said), no style, no form, no
  * script; links open elsewhere, tell nothing of where they were, and name the host they lead to.
  */
+import '@fontsource-variable/source-serif-4/wght.css';
+import '@fontsource-variable/source-serif-4/wght-italic.css';
+import '$lib/styles/reading.css';
 import DOMPurify from 'dompurify';
 import { Marked, type Tokens } from 'marked';
 import { reveal } from '$lib/invisible';
@@ -17,11 +20,13 @@ const TAGS = [
 ];
 const ATTRIBUTES = ['align', 'checked', 'class', 'colspan', 'disabled', 'href', 'rel', 'rowspan', 'start', 'tabindex', 'target', 'title', 'type'];
 const PLAIN_TAG = /^<\/?(?:b|br|del|em|i|kbd|mark|s|strong|sub|sup)\s*\/?>$/i;
+const NUMBER = /^[-+−±~≈<>]? ?[$€£]?\d[\d.,'\u00a0\u202f ]*(?:%|[\p{L}°µ²³/]{1,8})?$/u;
+const NOTHING = /^(?:|[-–—]|n\/a)$/i;
 const SAFE_ADDRESS = /^(?:https?:|mailto:|#)/i;
 
 const marked = new Marked({ gfm: true, breaks: false });
 marked.use({
-  extensions: [formulas],
+  extensions: formulas,
   renderer: {
     heading({ tokens, depth }: Tokens.Heading): string {
       const level = Math.min(6, depth + 2); // the page and the speaker have the first two
@@ -39,10 +44,12 @@ marked.use({
       return linked(href, reveal(this.parser.parseInline(tokens)));
     },
     table(token: Tokens.Table): string {
+      const aligns = alignsOf(token);
+      const cell = (tag: string, at: number, words: string) => `<${tag}${aligns[at] ? ` align="${aligns[at]}"` : ''}>${words}</${tag}>`;
       const row = (cells: Tokens.TableCell[], tag: string) =>
-        `<tr>${cells.map((cell) => `<${tag}${cell.align ? ` align="${cell.align}"` : ''}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`;
+        `<tr>${cells.map(({ tokens }, at) => cell(tag, at, this.parser.parseInline(tokens))).join('')}</tr>`;
       const body = token.rows.map((cells) => row(cells, 'td')).join('');
-      return `<div class="table" tabindex="0"><table><thead>${row(token.header, 'th')}</thead><tbody>${body}</tbody></table></div>`;
+      return `<div class="grid"><div class="table" tabindex="0"><table><thead>${row(token.header, 'th')}</thead><tbody>${body}</tbody></table></div></div>`;
     },
   },
 });
@@ -63,6 +70,14 @@ purify.addHook('afterSanitizeAttributes', (node) => {
 export function render(markdown: string): string {
   const html = marked.parse(markdown, { async: false });
   return purify.sanitize(html, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES, ALLOW_DATA_ATTR: false });
+}
+
+/** As the table says; where it says nothing, numbers stand under one another. */
+function alignsOf({ header, rows }: Tokens.Table): (string | null)[] {
+  return header.map(({ align }, at) => {
+    const words = rows.map((cells) => (cells[at]?.text ?? '').replaceAll('*', '').trim()).filter((word) => !NOTHING.test(word));
+    return align ?? (words.length && words.every((word) => NUMBER.test(word)) ? 'right' : null);
+  });
 }
 
 /** A link; where its words do not name the host it leads to, the host stands beside them. */

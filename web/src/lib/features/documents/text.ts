@@ -87,6 +87,7 @@ export const filesText = {
     back: 'All documents',
     label: (title: string) => `Text of ${title}`,
     write: 'Write',
+    read: 'Read',
     preview: 'Preview',
     both: 'Both',
     view: 'View',

@@ -16,8 +16,8 @@ export interface Extracted {
 
 export async function extract(file: File): Promise<Extracted> {
   if (file.size > MAX_BYTES) throw new DocumentError(`${file.name} is larger than 50 MB.`);
-  if (/\.pdf$/i.test(file.name) || file.type === 'application/pdf') return source(file, await pdfText(file), '.txt');
-  if (/\.docx$/i.test(file.name)) return source(file, await docxText(file), '.txt');
+  if (/\.pdf$/i.test(file.name) || file.type === 'application/pdf') return source(file, await pdfText(file));
+  if (/\.docx$/i.test(file.name)) return source(file, await docxText(file));
   if (!PLAIN.test(file.name) && !file.type.startsWith('text/')) {
     throw new DocumentError(`${file.name} can’t be read here. Use text, Markdown, PDF or DOCX.`);
   }
@@ -35,11 +35,11 @@ function plain(bytes: ArrayBuffer, name: string): string {
   }
 }
 
-function source(file: File, text: string, suffix: string): Extracted {
+function source(file: File, text: string): Extracted {
   const words = text.replaceAll('\0', '').trim();
   if (words === '') throw new DocumentError(`${file.name} contains no text. Scanned pages are images.`);
   if (words.length > MAX_CHARACTERS) throw new DocumentError(`${file.name} has more than 5 million characters.`);
-  return { title: file.name.replace(/\.[^.]+$/, '') + suffix, text: words, isSource: true };
+  return { title: file.name, text: words, isSource: true };
 }
 
 async function pdfText(file: File): Promise<string> {

@@ -44,7 +44,7 @@ export function createEditor(parent: HTMLElement, { text, label, isReadOnly, ont
         syntaxHighlighting(marks),
         look,
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'true' }),
+        EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'true', tabindex: '0' }),
         EditorView.updateListener.of((update) => {
           const isTyped = update.transactions.some((change) => change.docChanged && !change.annotation(outside));
           if (isTyped) ontype(update.state.sliceDoc());

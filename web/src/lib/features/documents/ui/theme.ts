@@ -8,7 +8,7 @@ export const look = EditorView.theme({
   '&.cm-focused': { outline: 'none' },
   '.cm-scroller': {
     padding: 'var(--s4) var(--s4) var(--s7)',
-    font: 'var(--text-m) / 1.65 var(--font)',
+    font: 'var(--text-read) / 1.65 var(--font-read)',
     scrollbarWidth: 'thin',
     scrollbarColor: 'var(--line-strong) transparent',
   },
