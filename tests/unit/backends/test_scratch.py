@@ -86,7 +86,9 @@ def test_a_client_may_give_bare_text_and_a_bare_name():
 
 @pytest.mark.parametrize("path", ["/a\0b", "", "/", "/a\nb", "/a/..", "/" + "x" * 2000])
 def test_a_name_that_no_file_can_have_is_refused_in_words(path):
-    model = ScriptedChatModel(script=[calls("write_file", file_path=path, content="x"), says("")])
+    model = ScriptedChatModel(
+        script=[calls("write_file", file_path=path, content="x"), says("No.")]
+    )
     state = build(AgentSpec(name="t", model=model)).invoke({"messages": [("user", "x")]})
     assert not state.get("files")
     assert [m.status for m in state["messages"] if m.type == "tool"] == ["error"]
