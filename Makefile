@@ -6,8 +6,8 @@ RUN := $(VENV)/bin
 LIGHT := tests/unit tests/security tests/architecture tests/features tests/docs
 # Tests that look at no clock. The longest first, so that no worker is left with one of them at the end.
 tests-in = $(patsubst %,$(1)/test_%.py,$(2))
-SIDE_BY_SIDE := $(call tests-in,tests/e2e/web,build bucket_stories research_stories wallet_stories files_stories tutor_stories) \
-  tests/e2e/test_plain_install.py $(call tests-in,tests/faults,payments_campaign research_killed models_campaign) \
+SIDE_BY_SIDE := $(call tests-in,tests/e2e/web,build bucket_stories research_stories wallet_stories files_stories tutor_stories help) \
+  $(call tests-in,tests/e2e,plain_install tutorials) $(call tests-in,tests/faults,payments_campaign research_killed models_campaign) \
   tests/conformance tests/fuzz tests/contract \
   tests/faults/bounced $(call tests-in,tests/faults,answers_and_crashes pgbouncer webhook_loss) \
   $(call tests-in,tests/integration/faults,lost_replies new_message) \

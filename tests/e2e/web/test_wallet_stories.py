@@ -106,7 +106,8 @@ def unspent(mint: LocalMint, coins: list[dict[str, Any]]) -> int:
 
 
 def step(n: int) -> object:
-    return calls("write_todos", todos=[{"content": f"Count to {n}", "status": "completed"}])
+    counted = [{"content": f"Count to {m}", "status": "completed"} for m in range(1, n + 1)]
+    return calls("write_todos", todos=counted)  # a plan that did not advance would end the run
 
 
 def test_from_the_mint_to_the_refund_every_sat_agrees(story, rig, mint, books):
