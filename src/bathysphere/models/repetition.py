@@ -1,7 +1,9 @@
 """Whether an agent goes in circles: calls of this turn that brought nothing new.
 
 A step is stale if each of its calls was made before with the same result, or is a plan that is no
-further than the last one. Only recent messages are looked at, so that a long turn costs no more
+further than the last one. Calls that a person or flow control refused are not looked at: they did
+not run, and text that an agent has read must not be able to end a run by asking for many of them;
+the limits end it. Only recent messages are looked at, so that a long turn costs no more
 than a short one, and a file that is read again much later is not a circle.
 """
 
@@ -17,6 +19,8 @@ WINDOW = 40
 MAX_FAILING = 8
 """How many steps in a row may fail."""
 PLAN_TOOL = "write_todos"
+REFUSALS = ("User rejected the tool call", "The person rejected", "Not executed: the person")
+"""How the results of calls begin that were not run."""
 _WEIGHTS = {"in_progress": 1, "completed": 2}
 
 
@@ -79,6 +83,8 @@ def _made(call: Mapping[str, Any], result: ToolMessage | None) -> Made | None:
         return None
     text = result.content if isinstance(result.content, str) else json.dumps(result.content)
     failed = result.status == "error"
+    if failed and text.startswith(REFUSALS):
+        return None
     return Made(name=call["name"], args=call["args"], result=text, is_failed=failed)
 
 

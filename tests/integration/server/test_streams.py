@@ -26,6 +26,7 @@ from bathysphere.engine.database.pool import Database
 from bathysphere.engine.errors import ThreadNotFound
 from bathysphere.engine.graphs import Graphs
 from bathysphere.server.app import create_app
+from bathysphere.server.langgraph_api.idempotency import RequestKey
 from bathysphere.server.langgraph_api.run_events import wait_for_end
 from bathysphere.server.process.services import Services, open_services
 from bathysphere.server.protocol.commands import CommandHandler
@@ -63,7 +64,7 @@ async def working(services: Services) -> AsyncIterator[None]:
 
 async def start(services: Services, graph: str, input: Any, thread: UUID | None = None) -> UUID:
     thread = thread or uuid4()
-    desk = CommandHandler(services=services, thread_id=thread, owner=ALICE)
+    desk = CommandHandler(services=services, thread_id=thread, key=RequestKey(owner=ALICE))
     params = {"assistant_id": graph, "input": input}
     answer = await desk.handle(Command(id=1, method="run.start", params=params))
     assert answer["type"] == "success"

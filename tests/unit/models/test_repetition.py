@@ -1,8 +1,15 @@
 """What counts as a circle, and what is only a second look."""
 
+import inspect
+
+import pytest
+from langchain.agents.middleware import human_in_the_loop
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from bathysphere.middleware.file_approvals import middleware as file_approvals
+from bathysphere.middleware.flow import middleware as flow_middleware
 from bathysphere.models.repetition import (
+    REFUSALS,
     failing_steps,
     has_news,
     is_circle,
@@ -127,3 +134,22 @@ def test_news_is_told_without_the_steps():
     assert not has_news(turn(A, failed))
     assert not has_news(turn(plan("pending")))
     assert not has_news([HumanMessage("go")])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        flow_middleware.REFUSED.format(name="send"),
+        file_approvals.REJECTED.format(name="edit_file", path="/a.md", reason=""),
+        "User rejected the tool call for `send` with reason: no",
+    ],
+)
+def test_calls_that_were_refused_are_no_circle_and_no_failures(words):
+    refused = ("send", {"to": "x"}, words, "error")
+    assert history(*[refused] * 9) == []
+    assert not is_circle(history(*[refused] * 9), [call(refused)])
+    assert is_circle(history(A, refused, A, refused), [call(A)])
+
+
+def test_langchain_says_it_in_these_words():
+    assert REFUSALS[0] in inspect.getsource(human_in_the_loop)

@@ -53,8 +53,13 @@ class CommandHandler:
 
     services: Services
     thread_id: UUID
-    owner: Owner
     key: RequestKey
+    """The caller's owner, with the key of the request."""
+
+    @property
+    def owner(self) -> Owner:
+        """Whose commands these are."""
+        return self.key.owner
 
     async def handle(self, command: Command) -> Json:
         """Execute a command; failures are returned as error responses.

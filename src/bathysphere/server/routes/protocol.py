@@ -24,10 +24,10 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 @router.post("/commands", response_model=CommandAnswer)
 async def command(
-    thread_id: ThreadId, command: Command, owner: CurrentOwner, services: ServicesDep, key: Key
+    thread_id: ThreadId, command: Command, services: ServicesDep, key: Key
 ) -> Response:
     """Execute one command; a refused command gets a response with `type: error`."""
-    handler = CommandHandler(services=services, thread_id=thread_id, owner=owner, key=key)
+    handler = CommandHandler(services=services, thread_id=thread_id, key=key)
     return JSON(await handler.handle(command))
 
 
