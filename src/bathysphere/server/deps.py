@@ -31,7 +31,7 @@ async def _owner(request: Request) -> Owner:
 
 
 async def _request_key(
-    request: Request,
+    owner: Annotated[Owner, Depends(_owner)],
     key: Annotated[
         str | None,
         Header(
@@ -42,7 +42,7 @@ async def _request_key(
         ),
     ] = None,
 ) -> RequestKey:
-    return RequestKey(owner=await _owner(request), key=key)
+    return RequestKey(owner=owner, key=key)
 
 
 async def _grant(request: Request) -> Grant:
