@@ -17,14 +17,17 @@ from typing import Any
 import httpx
 import pytest
 from _pytest.runner import runtestprotocol
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from bathysphere.testing.stolen_time import StolenTime
 
 pytest_plugins = ["bathysphere.testing.fixtures"]
 
 # How long one example takes says nothing on a busy machine; pytest-timeout bounds the whole test.
-settings.register_profile("bathysphere", deadline=None)
+# How fast examples are drawn says something about the machine, not about the code.
+settings.register_profile(
+    "bathysphere", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("bathysphere")
 
 ATTEMPTS = 4
