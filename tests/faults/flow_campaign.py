@@ -2,18 +2,15 @@
 
 import argparse
 import json
-import multiprocessing
 import sys
-import time
-from collections import Counter
 
 from flow_schedules import tally
+from portions import tally_all
 from tally import say
 
 WRONG = ("refused_executed", "asked_twice", "approved_not_executed_once", "executed_unasked")
 PORTION = 20
 """How many schedules a process runs before it reports."""
-SAY_SECONDS = 30
 
 
 def main() -> int:
@@ -31,18 +28,9 @@ def main() -> int:
 
 def campaign(seeds: range, processes: int) -> dict[str, int]:
     """Run the schedules in several processes, and print how far they are."""
-    portions = [seeds[first : first + PORTION] for first in range(0, len(seeds), PORTION)]
-    total: Counter[str] = Counter()
-    began = said = time.monotonic()
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for part in pool.imap_unordered(tally, portions):
-            total.update(part)
-            if time.monotonic() - said >= SAY_SECONDS:
-                said = time.monotonic()
-                wrong = sum(total[name] for name in WRONG)
-                done = f"{total['schedules']} of {len(seeds)} schedules"
-                say(f"{done}, {wrong} wrong, {said - began:.0f} s")
-    return dict(total)
+    return tally_all(
+        tally, seeds, unit="schedules", wrong=WRONG, portion=PORTION, processes=processes
+    )
 
 
 if __name__ == "__main__":

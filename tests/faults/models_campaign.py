@@ -2,18 +2,15 @@
 
 import argparse
 import json
-import multiprocessing
 import sys
-import time
-from collections import Counter
 
 from models_cases import all_cases, tally
+from portions import tally_all
 from tally import say
 
 WRONG = ("endless", "silent", "raw_calls_shown")
 PORTION = 12
 """How many cases a process plays before it reports."""
-SAY_SECONDS = 30
 
 
 def main() -> int:
@@ -30,18 +27,9 @@ def main() -> int:
 
 def campaign(seeds: range, processes: int) -> dict[str, int]:
     """Play all cases in several processes, and print how far they are."""
-    cases = all_cases(seeds)
-    portions = [cases[first : first + PORTION] for first in range(0, len(cases), PORTION)]
-    total: Counter[str] = Counter()
-    began = said = time.monotonic()
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for part in pool.imap_unordered(tally, portions):
-            total.update(part)
-            if time.monotonic() - said >= SAY_SECONDS:
-                said = time.monotonic()
-                wrong = sum(total[name] for name in WRONG)
-                say(f"{total['cases']} of {len(cases)} cases, {wrong} wrong, {said - began:.0f} s")
-    return dict(total)
+    return tally_all(
+        tally, all_cases(seeds), unit="cases", wrong=WRONG, portion=PORTION, processes=processes
+    )
 
 
 if __name__ == "__main__":

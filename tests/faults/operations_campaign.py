@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID, uuid4
 
 import httpx
@@ -136,31 +137,29 @@ Scenario = Callable[[World], Awaitable[None]]
 
 async def upgrade(world: World) -> None:
     """Every table gets a column, and a newer API adds a field to the work of its runs."""
-    loading = asyncio.create_task(world.load.go_on_for(world.seconds))
-    await asyncio.sleep(world.seconds / 3)
-    _add_columns(world.database)
-    await asyncio.sleep(world.seconds / 3)
-    _write_newer_work(world.database)
-    await loading
+    await _under_load(
+        world,
+        partial(_add_columns, world.database),
+        partial(_write_newer_work, world.database),
+    )
 
 
 async def redis_hangs(world: World) -> None:
     """Redis accepts connections and answers nothing."""
-    loading = asyncio.create_task(world.load.go_on_for(world.seconds))
-    await asyncio.sleep(world.seconds / 3)
-    world.redis.hang()
-    await asyncio.sleep(world.seconds / 3)
-    world.redis.go_on()
-    await loading
+    await _under_load(world, world.redis.hang, world.redis.go_on)
 
 
 async def redis_is_gone(world: World) -> None:
     """Redis ends, and comes back empty."""
+    await _under_load(world, world.redis.kill, world.redis.start)
+
+
+async def _under_load(world: World, *events: Callable[[], None]) -> None:
+    """Let events happen at even distances while the load goes on."""
     loading = asyncio.create_task(world.load.go_on_for(world.seconds))
-    await asyncio.sleep(world.seconds / 3)
-    world.redis.kill()
-    await asyncio.sleep(world.seconds / 3)
-    world.redis.start()
+    for event in events:
+        await asyncio.sleep(world.seconds / (len(events) + 1))
+        event()
     await loading
 
 

@@ -13,27 +13,23 @@ Order: directly outside Text calls, so that calls in text are seen as calls. Sta
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired
+from typing import Any
 
-from langchain.agents import AgentState
-from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from bathysphere.core.usage import Correction, Usage, is_preliminary, join
-from bathysphere.core.writers import ByEngine
+from bathysphere.core.usage import Correction, is_preliminary
 from bathysphere.models.announcements import is_announcement
 from bathysphere.models.corrections import (
+    CorrectionsMiddleware,
     Outcome,
-    Result,
     Work,
     answer_of,
-    arun,
     asking_again,
     in_place_of,
     place_in_tree,
-    run,
 )
 from bathysphere.models.endings import ending
 from bathysphere.models.history import human_messages
@@ -63,7 +59,7 @@ LANGUAGE = "Answer in the language of the person's last message, unless they ask
 CIRCLE = "Stopped: the model made the same calls again without a new result. {tried}"
 NO_PROGRESS = "Stopped: the model wrote its plan again and again without doing a step. {tried}"
 FAILING = "Stopped: {count} steps in a row failed. {tried} Last error: {error}"
-NO_ANSWER = "The model gave no answer, also when it was asked again. {tried}"
+NO_ANSWER = "The model gave no answer, even when asked again. {tried}"
 OTHER_LANGUAGE = "Note: the model did not answer in your language."
 STOPPED_SHORT = "Note: the model announced this and stopped. Nothing was done after it."
 TRIED = "Tried: {calls}."
@@ -80,40 +76,16 @@ NOTES: Mapping[Correction, str] = {
 MAX_TRIED, MAX_ARGS, MAX_ERROR = 5, 80, 200
 
 
-class LoopsState(AgentState[Any]):
-    """State of the Loops layer."""
-
-    run_id: NotRequired[ByEngine[str]]
-    usage: NotRequired[Annotated[ByEngine[Usage], join]]
-
-
-class LoopsMiddleware(AgentMiddleware[LoopsState, Any, Any]):
+class LoopsMiddleware(CorrectionsMiddleware):
     """Ends loops, and asks again after an empty answer or one in the wrong language."""
 
-    state_schema = LoopsState
+    def is_concerned(self, request: ModelRequest[Any]) -> bool:
+        """Not if a layer asks for something of its own, such as a plan, and not for a turn."""
+        return bool(request.tools) and not is_preliminary()
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> Result:
-        """Call the model, and put its answer right."""
-        if _is_foreign(request):
-            return handler(request)
-        return run(_work(request), request, handler)
-
-    async def awrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> Result:
-        """Call the model, and put its answer right."""
-        if _is_foreign(request):
-            return await handler(request)
-        return await arun(_work(request), request, handler)
-
-
-def _is_foreign(request: ModelRequest[Any]) -> bool:
-    """Whether a layer asks for something of its own, such as a plan, and not for a turn."""
-    return is_preliminary() or not request.tools
+    def work(self, request: ModelRequest[Any]) -> Work:
+        """The work of the layer on one model call."""
+        return _work(request)
 
 
 def _work(request: ModelRequest[Any]) -> Work:

@@ -11,26 +11,22 @@ Order: inside Flow, which judges calls, and outside Limits, since a second call 
 State: `usage`.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NotRequired
+from typing import Any
 
-from langchain.agents import AgentState
-from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, ToolCall
 
 from bathysphere.core.ids import new_id
-from bathysphere.core.usage import Correction, Usage, is_preliminary, join
-from bathysphere.core.writers import ByEngine
+from bathysphere.core.usage import Correction, is_preliminary
 from bathysphere.models.corrections import (
+    CorrectionsMiddleware,
     Outcome,
-    Result,
     Work,
     answer_of,
-    arun,
     asking_again,
     in_place_of,
-    run,
 )
 from bathysphere.models.endings import ending
 from bathysphere.models.held_text import marked
@@ -53,31 +49,12 @@ NOT_RUN = (
 NOTE = "Note: the model wrote this as a call of a tool, `{name}`. Nothing was run."
 
 
-class TextCallsState(AgentState[Any]):
-    """State of the Text calls layer."""
-
-    run_id: NotRequired[ByEngine[str]]
-    usage: NotRequired[Annotated[ByEngine[Usage], join]]
-
-
-class TextCallsMiddleware(AgentMiddleware[TextCallsState, Any, Any]):
+class TextCallsMiddleware(CorrectionsMiddleware):
     """Turns calls that the model wrote as text into ordinary ones."""
 
-    state_schema = TextCallsState
-
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> Result:
-        """Call the model and read its calls."""
-        return run(_work(request), request, handler)
-
-    async def awrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> Result:
-        """Call the model and read its calls."""
-        return await arun(_work(request), request, handler)
+    def work(self, request: ModelRequest[Any]) -> Work:
+        """The work of the layer on one model call."""
+        return _work(request)
 
 
 def _work(request: ModelRequest[Any]) -> Work:

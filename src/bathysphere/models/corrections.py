@@ -1,21 +1,36 @@
 """Corrections of what a model got wrong: asked again, counted in `usage` and seen in traces.
 
-A layer writes its work as a generator that yields requests and gets responses; `run` and `arun`
-drive it with the layer's handler, so that the sync and the async hook are the same code.
+A layer writes its work as a generator that yields requests and gets responses. It is driven with
+the layer's handler, so that the sync and the async hook are the same code.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, NotRequired, TypeAlias
 
-from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents import AgentState
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
-from bathysphere.core.usage import CORRECTION_EVENT, Correction, at_end, corrected, provisional
+from bathysphere.core.usage import (
+    CORRECTION_EVENT,
+    Correction,
+    Usage,
+    at_end,
+    corrected,
+    join,
+    provisional,
+)
+from bathysphere.core.writers import ByEngine
 from bathysphere.models.endings import ended_by
 from bathysphere.models.structured_output import without_stream
 
@@ -34,10 +49,49 @@ Work: TypeAlias = Generator[ModelRequest[Any], ModelResponse[Any], Outcome]
 Result: TypeAlias = ModelResponse[Any] | ExtendedModelResponse[Any]
 
 
-def run(
+class CorrectionsState(AgentState[Any]):
+    """State of a layer that corrects answers."""
+
+    run_id: NotRequired[ByEngine[str]]
+    usage: NotRequired[Annotated[ByEngine[Usage], join]]
+
+
+class CorrectionsMiddleware(AgentMiddleware[CorrectionsState, Any, Any]):
+    """A layer that calls the model and puts its answer right. Base class."""
+
+    state_schema = CorrectionsState
+
+    def work(self, request: ModelRequest[Any]) -> Work:
+        """The work of the layer on one model call."""
+        raise NotImplementedError
+
+    def is_concerned(self, request: ModelRequest[Any]) -> bool:
+        """Whether the layer has anything to do with a model call."""
+        del request
+        return True
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> Result:
+        """Call the model, and put its answer right."""
+        if not self.is_concerned(request):
+            return handler(request)
+        return _run(self.work(request), request, handler)
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> Result:
+        """Call the model, and put its answer right."""
+        if not self.is_concerned(request):
+            return await handler(request)
+        return await _arun(self.work(request), request, handler)
+
+
+def _run(
     work: Work, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]
 ) -> Result:
-    """Do the work of a layer, and note its corrections."""
     asked, outcome = _ask(work, None)
     while outcome is None:
         with provisional() as ends:
@@ -50,10 +104,9 @@ def run(
     return _result(outcome, request)
 
 
-async def arun(
+async def _arun(
     work: Work, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
 ) -> Result:
-    """Do the work of a layer, and note its corrections."""
     asked, outcome = _ask(work, None)
     while outcome is None:
         with provisional() as ends:

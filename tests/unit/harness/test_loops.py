@@ -103,7 +103,7 @@ def test_an_empty_answer_twice_is_said(mode):
     model = ScriptedChatModel(script=[calls("look", what="a"), says(""), says("")])
     state = run(tree(model, look), mode)
     assert state["messages"][-1].text == (
-        'The model gave no answer, also when it was asked again. Tried: `look` {"what": "a"}.'
+        'The model gave no answer, even when asked again. Tried: `look` {"what": "a"}.'
     )
 
 
