@@ -4,19 +4,13 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 LIGHT := tests/unit tests/security tests/architecture tests/features tests/docs
-# Tests that look at no clock. The longest first, so that no worker is left with one of them at the end.
 tests-in = $(patsubst %,$(1)/test_%.py,$(2))
-SIDE_BY_SIDE := $(call tests-in,tests/e2e/web,build bucket_stories research_stories wallet_stories files_stories tutor_stories help) \
-  $(call tests-in,tests/e2e,plain_install tutorials) $(call tests-in,tests/faults,payments_campaign research_killed models_campaign) \
-  tests/conformance tests/fuzz tests/contract \
-  tests/faults/bounced $(call tests-in,tests/faults,answers_and_crashes pgbouncer webhook_loss) \
-  $(call tests-in,tests/integration/faults,lost_replies new_message) \
-  tests/integration/payments tests/integration/server tests/integration/tools \
-  $(call tests-in,tests/integration,agentdojo cli model_server models models_probed prompt_bench research_small_model simple_on_the_wire tutor_in_a_terminal) \
-  $(call tests-in,tests/integration/edge,agent_aliases agent_folder api_keys foreign_project mcp scaling_query traces) \
-  $(call tests-in,tests/integration/engine,answers assistants crons pauses queue redis_readers run_operations runs schema stopped_answers \
-    storage_lost strict_reading threads webhooks worker) examples $(LIGHT)
-
+# Tests that measure time, which must not compete with others. All others run in two processes.
+ALONE := $(call tests-in,tests/e2e,first_minute) $(call tests-in,tests/e2e/web,first_minute measured_stories new_project search_speed) \
+  $(call tests-in,tests/faults,fairness nursery pool_outage progress reconnect tenant_under_attack worker_loss) \
+  $(call tests-in,tests/integration,small_model) $(call tests-in,tests/integration/mcp,connections) \
+  $(call tests-in,tests/integration/edge,admission dev_command hostile_pages slow_clients) \
+  $(call tests-in,tests/integration/engine,fence told_when_cancelled) $(call tests-in,tests/integration/faults,stuck_process)
 # Tests start hundreds of processes; without cached bytecode each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -81,8 +75,8 @@ ifdef TEST_FILE
 	$(RUN)/pytest $(TEST_FILE)
 else
 	ended=0; \
-	  $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(SIDE_BY_SIDE) --durations=25 || ended=$$?; \
-	  $(RUN)/pytest tests $(SIDE_BY_SIDE:%=--ignore=%) --durations=25 || ended=$$?; \
+	  $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests examples $(ALONE:%=--ignore=%) --durations=25 || ended=$$?; \
+	  $(RUN)/pytest $(ALONE) --durations=25 || ended=$$?; \
 	  exit $$ended
 endif
 
@@ -137,6 +131,10 @@ faults-crons: ## Kill schedulers and move the clock; every due time must run onc
 	@scripts/services.sh
 	$(PY) -W ignore tests/faults/crons_campaign.py --ticks $(or $(TICKS),500) --seed $(or $(SEED),1) --moves $(or $(MOVES),5)
 
+faults-usage: ## Kill and pause workers; usage must equal the model's own count (RUNS); last line is JSON
+	@scripts/services.sh
+	$(PY) -W ignore tests/faults/usage_campaign.py --runs $(or $(RUNS),1000) --seed $(or $(SEED),1)
+
 faults-payments: ## Kill processes at every boundary; break network, mint and PostgreSQL; last line is JSON
 	$(PY) tests/faults/payments_campaign.py --schedules $(or $(SCHEDULES),500) --seed $(or $(SEED),1)
 
@@ -169,6 +167,9 @@ bench-scaling: ## Measure runs per second with 1, 2 and 4 workers; last line is 
 	@scripts/services.sh
 	$(PY) benchmarks/speed/scaling.py
 
+simulate-scale: ## Simulate 1, 10 and 100 million sessions a day from measured costs; last line is JSON
+	@$(PY) benchmarks/scale/simulate.py
+
 bench-loop: ## Compare CPU per iteration with create_agent and create_deep_agent; last line is JSON
 	$(PY) benchmarks/speed/loop.py
 
@@ -184,6 +185,9 @@ bench-growth: ## Compare stored bytes with create_agent and create_deep_agent; l
 
 bench-tutor: ## Measure the tutor with scripted students (or BATHYSPHERE_MODEL_MAIN); last line is JSON
 	$(PY) benchmarks/quality/tutor/run.py
+
+eval-scripted: ## Run the harness tasks of `bathysphere eval` with scripted models, one that fails (RUNS, SEED, SUITES); last line is JSON
+	$(PY) -W ignore benchmarks/quality/evaluation/run.py --runs $(or $(RUNS),5) --seed $(or $(SEED),1) --suites $(or $(SUITES),harness) --baseline
 
 prompts-tutor: ## Run seed 000's example prompts on the scripted model or TEST_MODEL=provider:name
 	BATHYSPHERE_TEST_MODEL=$(TEST_MODEL) $(RUN)/pytest tests/features/test_seed_prompts.py
@@ -227,14 +231,32 @@ screenshots: ## Take the pictures in docs/screenshots again
 	$(PY) tests/e2e/web/screenshots.py
 	STORY_PICTURES=docs/screenshots $(PY) -m pytest -q tests/e2e/web/test_bucket_stories.py -k "form or key"
 
+animation: ## Record the animation of the README again
+	@scripts/services.sh
+	$(PY) tests/e2e/web/animation.py
+
 release-notes: ## Print what the changelog says about the newest version
 	@awk '/^## / { section += 1 } section == 1' CHANGELOG.md
 
 docs: ## Build the documentation site into the package; the server shows it at /help
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 
+docs-archive: ## Put the built documentation site into build/docs, for a release
+	$(PY) scripts/docs_site/versions.py pack src/bathysphere/server/help build/docs
+
 wheel: web docs ## Build the wheel into dist/
 	$(PY) -m build --wheel
+
+HELM := $(firstword $(wildcard $(RUN)/helm) helm)
+CHARTS ?= build/chart
+
+chart: ## Lint the Helm chart, and package it into build/chart (CHARTS) for IMAGE
+	@rm -rf $(CHARTS)/bathysphere
+	@mkdir -p $(CHARTS)
+	@cp -r deploy/helm/bathysphere $(CHARTS)/
+	@sed -i 's|^  repository: .*|  repository: $(or $(IMAGE),bathysphere)|' $(CHARTS)/bathysphere/values.yaml
+	$(HELM) lint --strict $(CHARTS)/bathysphere
+	$(HELM) package --destination $(CHARTS) $(CHARTS)/bathysphere
 
 clean: ## Remove build output and caches
 	rm -rf $(VENV) .cache dist build .mypy_cache .ruff_cache .pytest_cache

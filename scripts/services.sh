@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install and start PostgreSQL (127.0.0.1:5432), Redis (127.0.0.1:6379), PgBouncer and Chromium for the tests, if missing.
+# Install and start PostgreSQL (127.0.0.1:5432), Redis (127.0.0.1:6379), PgBouncer, Prometheus and Chromium for the tests, if missing.
 set -euo pipefail
 
 port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
@@ -33,6 +33,15 @@ if [ ! -x /usr/sbin/pgbouncer ]; then
   # Only the binary: tests start their own instance with their own configuration.
   install pgbouncer
   service pgbouncer stop >/dev/null 2>&1 || true
+fi
+if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+  # Only the two programs (19 MB): the package would also start a server and bring web pages.
+  echo "services: installing prometheus"
+  folder=$(mktemp -d)
+  apt-get update -qq
+  (cd "$folder" && apt-get download -qq prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb .)
+  cp "$folder/usr/bin/prometheus" "$folder/usr/bin/promtool" /usr/local/bin/
+  rm -r "$folder"
 fi
 if [ ! -x /usr/bin/chromium ]; then
   # Runs the user stories.

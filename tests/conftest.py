@@ -1,4 +1,4 @@
-"""What every test shares, and the repetition of measurements that the host disturbed.
+"""What every test shares: their order, and the repetition of measurements that the host disturbed.
 
 When the host of a virtual machine gives the processors to others ("steal" in `/proc/stat`), bounds
 on time fail whatever the code does. So a test that exceeded a bound (`within`) or waited too long
@@ -30,6 +30,19 @@ settings.register_profile(
 )
 settings.load_profile("bathysphere")
 
+LONGEST = tuple(
+    f"tests/{name}"
+    for name in (
+        "e2e/web/test_stories.py",
+        "e2e/web/test_build.py",
+        "e2e/",
+        "faults/",
+        "conformance/",
+        "fuzz/",
+        "integration/",
+    )
+)
+"""What runs first, so that neither of two processes is left with a long file at the end."""
 ATTEMPTS = 4
 MAX_STOLEN = 0.1
 CALM_SECONDS = 120
@@ -56,6 +69,16 @@ def within() -> Callable[..., None]:
             raise TooSlow(f"{measured} is not below {bound}", *details)
 
     return check
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest tests first."""
+
+    def rank(item: pytest.Item) -> int:
+        places = (n for n, name in enumerate(LONGEST) if item.nodeid.startswith(name))
+        return next(places, len(LONGEST))
+
+    items.sort(key=rank)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HOME = "src/bathysphere/server/process/services.py"
-MADE = {"Runs", "TracedRuns", "Answers", "Threads", "Worker", "Executor", "ObservedExecutor"}
+MADE = {
+    "Runs",
+    "TracedRuns",
+    "Answers",
+    "Threads",
+    "MeasuredThreads",
+    "Worker",
+    "Executor",
+    "ObservedExecutor",
+}
 FROM = ("bathysphere.engine.", "bathysphere.server.observability.")
 
 
@@ -38,5 +47,5 @@ def test_each_part_of_the_engine_is_made_once_and_in_one_place():
         for path in sorted((ROOT / folder).rglob("*.py"))
         if (made := constructions(path))
     }
-    expected = ["Answers", "ObservedExecutor", "Threads", "TracedRuns", "Worker"]
+    expected = ["Answers", "MeasuredThreads", "ObservedExecutor", "TracedRuns", "Worker"]
     assert {place: sorted(made) for place, made in found.items()} == {HOME: expected}

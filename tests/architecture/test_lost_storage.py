@@ -11,7 +11,11 @@ ENGINE = Path(__file__).parents[2] / "src" / "bathysphere" / "engine"
 MAPPED_BY_CALLER = {
     ("answers.py", "Answers"): "routes only: server/errors.py answers 503",
     ("assistants.py", "Assistants"): "routes only: server/errors.py answers 503",
-    ("attempts.py", "Attempts"): "Executor: `_retry_storage`, or `Requeue` where nothing was begun",
+    ("attempts.py", "Attempts"): "Executor: `retry_storage`, or `Requeue` where nothing was begun",
+    ("budgets.py", "Budgets"): "`spent`: logs, nobody is stopped; the rest is for the command line",
+    ("deletion.py", "PersonalData"): "the command line says it in one sentence, routes answer 503",
+    ("epoch.py", ""): "at the start of a process, which ends with a sentence",
+    ("export.py", "Export"): "the command line says it in one sentence, routes answer 503",
     ("outbox.py", "Outbox"): "Sender: logs, and tries again after the lease",
     ("scheduler.py", "Scheduler"): "Scheduler.run: logs, and looks again; the due time stays",
     ("service.py", "Crons"): "routes only: server/errors.py answers 503",
@@ -20,7 +24,11 @@ MAPPED_BY_CALLER = {
     ("pool.py", "SharedPool"): "the pool itself: whoever takes a connection is listed or guarded",
     ("queue.py", "Queue"): "Worker._recover_runs continues, routes answer 503",
     ("service.py", "Runs"): "routes only: server/errors.py answers 503",
+    ("shares.py", "Shares"): "routes: server/errors.py answers 503; the sweep is restarted",
+    ("titles.py", "TitleWriter"): "TitleWriter._work: logs, and the words of the client stay",
     ("tenant_reads.py", ""): "routes only: server/errors.py answers 503",
+    ("journal.py", "CallJournal"): "_try_to_store: logs, and `close` tries again; `retry_storage`",
+    ("report.py", "UsageReports"): "routes answer 503, the command line says it in one sentence",
     ("threads.py", "Threads"): "routes only: server/errors.py answers 503",
 }
 EXPECTED = {"CONNECTION_ERRORS", "OperationalError"}

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+FORGE = {"GITHUB_SERVER_URL": "https://forge.example", "GITHUB_REPOSITORY": "acme/sphere"}
+"""What a workflow says about itself; the wheel is built as a release is."""
 UV = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
@@ -23,6 +25,7 @@ class PlainInstall:
     """`pip install bathysphere`, without any extra."""
 
     folder: Path
+    wheel: Path
     seconds: float
 
     @property
@@ -52,7 +55,8 @@ def plain_install(tmp_path_factory) -> PlainInstall:
     assert UV, "uv is needed to make the fresh environment"
     folder = tmp_path_factory.mktemp("plain")
     build = [UV, "build", "--wheel", "--out-dir", str(folder / "dist"), str(ROOT)]
-    built = subprocess.run(build, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **FORGE}
+    built = subprocess.run(build, env=environment, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     [wheel] = (folder / "dist").glob("*.whl")
     began = time.monotonic()
@@ -61,7 +65,7 @@ def plain_install(tmp_path_factory) -> PlainInstall:
     python = str(folder / "venv" / "bin" / "python")
     install = [UV, "pip", "install", "--python", python, str(wheel)]
     subprocess.run(install, check=True, env=_clean(), cwd=folder, capture_output=True)
-    return PlainInstall(folder=folder, seconds=time.monotonic() - began)
+    return PlainInstall(folder=folder, wheel=wheel, seconds=time.monotonic() - began)
 
 
 def _clean() -> dict[str, str]:

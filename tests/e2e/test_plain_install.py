@@ -1,8 +1,13 @@
 """A plain install: what goes wrong at the command line is one sentence and a hint, never a bug."""
 
+import re
 import socket
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
 
 import pytest
 
@@ -179,3 +184,35 @@ def test_the_sample_research_can_be_verified_by_a_plain_install(plain_install, t
     assert done.returncode == 0, done.stderr
     checked = plain_install.run("verify", "report.zip", cwd=tmp_path)
     assert checked.returncode == 0, checked.stdout
+
+
+# ── what a package index shows ──
+
+REPOSITORY = "https://forge.example/acme/sphere"
+
+
+def metadata_of(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_bytes(archive.read(name))
+
+
+def test_a_release_names_the_project_where_it_was_built(plain_install):
+    metadata = metadata_of(plain_install.wheel)
+    at_tag = f"{REPOSITORY}/blob/v{metadata['Version']}"
+    assert metadata.get_all("Project-URL") == [
+        f"Source, {REPOSITORY}",
+        f"Documentation, {at_tag}/docs/README.md",
+        f"Changelog, {at_tag}/CHANGELOG.md",
+        f"Issues, {REPOSITORY}/issues",
+    ]
+
+
+def test_links_and_pictures_of_the_readme_work_outside_the_repository(plain_install):
+    metadata = metadata_of(plain_install.wheel)
+    text = metadata.get_payload(decode=True).decode()
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(targets) > 20
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+    [picture, *_] = re.findall(r"!\[[^\]]*\]\((\S+)\)", text)
+    assert picture.startswith(f"{REPOSITORY}/raw/v{metadata['Version']}/docs/")

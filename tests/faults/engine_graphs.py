@@ -8,6 +8,7 @@ import time
 from typing import Annotated, Any, Literal, TypedDict
 
 import psycopg
+from counting_model import counting_graph
 from foreign import foreign_graphs
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
@@ -56,6 +57,7 @@ def graphs(url: str) -> dict[str, Any]:
         "parallel": lambda: parallel_graph(url),
         "answering": lambda: answering_graph(url),
         "poison": poison_graph,
+        "counting": lambda: counting_graph(url),
     }
 
 

@@ -78,7 +78,8 @@ def clean(database: Database) -> None:
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(
             "TRUNCATE engine.threads, procrastinate_jobs, procrastinate_workers, journal,"
-            " engine.turns, engine.assistants, checkpoints, checkpoint_blobs, checkpoint_writes"
+            " engine.turns, engine.assistants, engine.usage, engine.model_calls,"
+            " checkpoints, checkpoint_blobs, checkpoint_writes"
             " CASCADE"
         )
 

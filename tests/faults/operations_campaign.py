@@ -8,6 +8,7 @@ thread has twice (`doubled`), and refusals by the server (`http_5xx`). The last 
 import argparse
 import asyncio
 import json
+import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -28,6 +29,12 @@ from bathysphere.engine.runs.executor import Limits
 STEPS = 3
 RUNS_A_SECOND = 10
 END_SECONDS = 60
+KILLS_A_SECOND = 100 / 60
+RUN = {
+    "assistant_id": "steps",
+    "input": {"name": "a", "steps": STEPS, "delay": 0.05},
+    "if_not_exists": "create",
+}
 
 
 @dataclass(kw_only=True)
@@ -52,13 +59,8 @@ class Load:
 
     async def _one(self, client: httpx.AsyncClient) -> None:
         thread = uuid4()
-        body = {
-            "assistant_id": "steps",
-            "input": {"name": "a", "steps": STEPS, "delay": 0.05},
-            "if_not_exists": "create",
-        }
         began = time.monotonic()
-        started = await self._call(client, "POST", f"/threads/{thread}/runs", body)
+        started = await self._call(client, "POST", f"/threads/{thread}/runs", RUN)
         self.start_seconds.append(time.monotonic() - began)
         if started is None:
             return
@@ -199,12 +201,53 @@ async def _restart_workers(world: World) -> None:
                 world.workers[place] = await world.start_worker()
 
 
+async def api_is_killed(world: World) -> None:
+    """An API dies again and again while requests are sent twice, each until it is answered."""
+    chance = random.Random(7)
+    serve = partial(world.nursery.serve, world.database, redis=world.redis.url)
+    apis = [serve()]
+    for _ in range(max(2, round(world.seconds * KILLS_A_SECOND))):
+        sending = [
+            asyncio.create_task(_submit_twice(world.load, lambda: apis[-1].address))
+            for _ in range(10)
+        ]
+        await asyncio.sleep(chance.uniform(0.0, 0.1))
+        apis[-1].kill()
+        apis.append(await asyncio.to_thread(serve))
+        await asyncio.gather(*sending)
+    apis[-1].end()
+
+
+async def _submit_twice(load: Load, address: Callable[[], str]) -> None:
+    """Send a request until it was answered twice; a second run would double the thread's steps."""
+    thread = uuid4()
+    answered: set[str] = set()
+    for _ in range(2):
+        while True:
+            try:
+                async with httpx.AsyncClient(base_url=address(), timeout=10) as client:
+                    answer = await client.post(
+                        f"/threads/{thread}/runs",
+                        json=RUN,
+                        headers={"Idempotency-Key": str(thread)},
+                    )
+            except httpx.HTTPError:
+                await asyncio.sleep(0.05)
+            else:
+                load.codes.append(answer.status_code)
+                answered.add(answer.json()["run_id"])
+                break
+    load.runs[thread] = UUID(answered.pop())
+    load.wrong_results += len(answered)
+
+
 SCENARIOS: dict[str, Scenario] = {
     "upgrade": upgrade,
     "redis_hangs": redis_hangs,
     "redis_is_gone": redis_is_gone,
     "workers_are_killed": workers_are_killed,
     "one_run_is_poison": one_run_is_poison,
+    "api_is_killed": api_is_killed,
 }
 LOSES_WORKERS = ("workers_are_killed", "one_run_is_poison")
 

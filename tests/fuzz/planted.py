@@ -8,10 +8,11 @@ from unittest.mock import patch
 from kept import Keys
 
 from bathysphere.core.identity import Owner
-from bathysphere.engine import threads
+from bathysphere.engine import thread_deletion
 from bathysphere.engine.assistants import Assistant, Assistants
 from bathysphere.engine.attempt_services import owned_store
 from bathysphere.engine.attempt_services.file_changes import FileChanges, RecordedChange
+from bathysphere.engine.conversations.message_index import MessageIndex, ThreadHit, _by_thread
 from bathysphere.engine.crons.records import Cron
 from bathysphere.engine.crons.service import Crons
 from bathysphere.engine.errors import (
@@ -104,6 +105,15 @@ async def _any_changes(self: Any, owner: Any, workspace: str, **_: Any) -> list[
     return [RecordedChange.from_row(row) for row in rows]
 
 
+async def _any_messages(self: Any, query: str, **_: Any) -> list[ThreadHit]:
+    rows = await _all(
+        self._pool,
+        "SELECT thread_id, message_id, role, body, 1 AS count, metadata, updated_at"
+        " FROM engine.message_texts JOIN engine.threads USING (thread_id)",
+    )
+    return _by_thread(rows, query)
+
+
 async def _any_thread_row(self: Any, thread_id: Any, owner: Any) -> dict[str, Any]:
     row = await _one(
         self._pool, "SELECT tenant, owner FROM engine.threads WHERE thread_id = %s", thread_id
@@ -117,7 +127,7 @@ async def _any_thread_row(self: Any, thread_id: Any, owner: Any) -> dict[str, An
 _THREAD_ROW = States._thread_row
 
 
-async def _take_over(self: Any, thread_id: Any, *, owner: Any, metadata: Any = None) -> Thread:
+async def _take_over(self: Any, thread_id: Any, *, owner: Any, **_: Any) -> Thread:
     row = await _one(
         self._pool,
         "INSERT INTO engine.threads (thread_id, tenant, owner) VALUES (%s, %s, %s)"
@@ -139,7 +149,7 @@ async def _no_check(self: Any) -> None:
 
 
 def _without(*words: str) -> tuple[str, ...]:
-    return tuple(s for s in threads._DELETE if not any(word in s for word in words))
+    return tuple(s for s in thread_deletion.DELETE if not any(word in s for word in words))
 
 
 def _everything(batch: Any, digest: str) -> Any:
@@ -179,10 +189,10 @@ FAULTS: dict[str, Callable[[], list[Any]]] = {
         patch.object(StreamRules, "__init__", _unchecked_rules)
     ],
     "M10: sources stay in the store": lambda: [
-        patch.object(threads, "_DELETE", _without("DELETE FROM store"))
+        patch.object(thread_deletion, "DELETE", _without("DELETE FROM store"))
     ],
     "checkpoints stay after a deletion": lambda: [
-        patch.object(threads, "_DELETE", _without("DELETE FROM checkpoint"))
+        patch.object(thread_deletion, "DELETE", _without("DELETE FROM checkpoint"))
     ],
     "a thread is found by its id alone": lambda: [patch.object(Threads, "get", _any_thread)],
     "threads are listed for everybody": lambda: [patch.object(Threads, "search", _any_threads)],
@@ -193,6 +203,9 @@ FAULTS: dict[str, Callable[[], list[Any]]] = {
     ],
     "a schedule is found by its id alone": lambda: [patch.object(Crons, "get", _any_cron)],
     "schedules are listed for everybody": lambda: [patch.object(Crons, "search", _any_crons)],
+    "messages are searched for everybody": lambda: [
+        patch.object(MessageIndex, "search", _any_messages)
+    ],
     "a state is read by its thread alone": lambda: [
         patch.object(States, "_thread_row", _any_thread_row)
     ],

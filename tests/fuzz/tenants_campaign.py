@@ -4,9 +4,10 @@
 resources; then steps are drawn at random. Everything a user writes carries their name; a name in a
 response to another user, in another tenant's rows or in another tenant's objects is a leak, and so
 is any success with a resource of someone else. Time passes, too: streams, ids and keys are kept
-over deletion, re-creation, revocation and handover (`kept.py`). At the end faults are planted one
-by one (`planted.py`), and each must be found; `--only-planted` does only that. Processes share the
-work, each with its own seed and database. The last line is JSON: `steps`, `leaks`, `planted`,
+over deletion, re-creation, revocation and handover (`kept.py`). Then the same under a project's own
+`Auth` handlers (`project_campaign.py`). At the end faults are planted one by one (`planted.py`),
+and each must be found; `--only-planted` does only that. Processes share the work, each with its own
+seed and database. The last line is JSON: `steps`, `leaks`, `planted`,
 `planted_caught`.
 """
 
@@ -18,8 +19,9 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Collection
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -49,8 +51,10 @@ CRON = {**RUN, "schedule": "0 0 1 1 *", "metadata": {"of": "{mark}"}}
 OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/ok"): {},
     ("GET", "/info"): {},
+    ("GET", "/sign-in"): {},
     ("GET", "/verify"): {},
     ("GET", "/docs"): {},
+    ("GET", "/shared/{share_id}"): {},
     ("POST", "/assistants"): {
         "json": {"graph_id": "plain", "name": "{mark}", "metadata": {"of": "{mark}"}}
     },
@@ -74,6 +78,7 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
 """What only makes something new of the caller's own, with a request for each."""
 CASES = {**NAMED, **ASKED, **OPENLY}
 FREE = {("GET", "/ok"), ("GET", "/info"), ("GET", "/verify"), ("GET", "/payments")}
+FREE |= {("GET", "/sign-in"), ("GET", "/shared/{share_id}")}
 """What a stranger may ask."""
 METHODS = ("PUT", "GET", "POST", "PATCH", "DELETE")
 """Their order when every route is called: what is removed first could not be read by anybody."""
@@ -110,6 +115,8 @@ class Belongings:
 
 class Campaign:
     """The steps, and the leaks that were found."""
+
+    routes: Collection[tuple[str, str]] = CASES
 
     def __init__(self, town: Town, seed: int) -> None:
         self.town = town
@@ -171,12 +178,23 @@ class Campaign:
 
     async def everywhere(self, most: int, *, until_leak: bool = False) -> None:
         """Call every route as everyone, for everyone's resources."""
-        for case in sorted(CASES, key=lambda case: (METHODS.index(case[0]), case)):
+        for case in sorted(self.routes, key=lambda case: (METHODS.index(case[0]), case)):
             for caller in (*PEOPLE, STRANGER):
                 for whose in PEOPLE:
                     if self.steps >= most or (until_leak and self.leaks):
                         return
                     await self.call(caller, case, whose)
+
+    async def begin(self, *, until_leak: bool = False) -> None:
+        """Furnish everyone, check what no single call shows, then call everything once."""
+        for name in PEOPLE:
+            await self.furnish(name)
+        await self.check_first()
+        await self.everywhere(self.steps + 12 * len(self.routes), until_leak=until_leak)
+
+    async def check_first(self) -> None:
+        """Check what depends on the order of calls."""
+        await self.time.all()
 
     async def anything(self) -> None:
         """Run a random step."""
@@ -232,7 +250,13 @@ class Campaign:
         self, case: dict[str, Any], path: str, caller: str | None, whose: str
     ) -> dict[str, Any]:
         theirs, mark = self.people[whose].ids, self.people[caller].mark if caller else "MARK-nobody"
-        values = {"mark": mark, "namespace": "node", "snapshot_id": "0" * 24, "note": "k"}
+        values = {
+            "mark": mark,
+            "namespace": "node",
+            "snapshot_id": "0" * 24,
+            "share_id": "0" * 43,
+            "note": "k",
+        }
         names = ("thread_id", "run_id", "cron_id", "checkpoint_id", "workspace", "change_id")
         for name in (*names, "assistant", "mcp_session"):
             known = theirs.get(name)
@@ -408,7 +432,8 @@ class Campaign:
         async with self.town.services.pool.connection() as connection:
             for table in (
                 *("engine.threads", "engine.runs", "engine.crons", "engine.file_changes"),
-                *("engine.assistants", "engine.assistant_versions"),
+                *("engine.assistants", "engine.assistant_versions", "engine.message_texts"),
+                "engine.shares",
             ):
                 cursor = await connection.execute(f"SELECT tenant, t::text AS row FROM {table} t")
                 for row in await cursor.fetchall():
@@ -437,35 +462,34 @@ def open_own_town(database: Any) -> AbstractAsyncContextManager[Town]:
     )
 
 
-async def campaign(database: Any, *, steps: int, seed: int) -> Campaign:
+async def campaign(
+    database: Any, *, steps: int, seed: int, kind: type[Campaign] = Campaign
+) -> Campaign:
     """Run the campaign on its own server."""
     async with open_own_town(database) as town:
-        found = await furnished(town, seed)
-        await found.time.all()
-        await found.everywhere(found.steps + 12 * len(CASES))
+        found = kind(town, seed)
+        await found.begin()
         while found.steps < steps:
             await found.anything()
         await found.check_what_is_kept()
         return found
 
 
-async def furnished(town: Town, seed: int) -> Campaign:
-    """A campaign in which every user has resources."""
-    found = Campaign(town, seed)
-    for name in PEOPLE:
-        await found.furnish(name)
-    return found
-
-
-async def caught(database: Any, names: list[str], *, seed: int) -> dict[str, str | None]:
+async def caught(
+    database: Any,
+    names: list[str],
+    *,
+    seed: int,
+    kind: type[Campaign] = Campaign,
+    plant: Callable[[str], AbstractContextManager[None]] = planted,
+) -> dict[str, str | None]:
     """Run a short campaign with each fault; return its first leak, or None."""
     leaks: dict[str, str | None] = {}
     async with open_own_town(database) as town:
         for name in names:
-            with planted(name):
-                found = await furnished(town, seed)
-                await found.time.all()
-                await found.everywhere(found.steps + 12 * len(CASES), until_leak=True)
+            with plant(name):
+                found = kind(town, seed)
+                await found.begin(until_leak=True)
             leaks[name] = found.leaks[0] if found.leaks else None
     return leaks
 
@@ -503,6 +527,21 @@ class Findings:
         self.faults |= other.faults
 
 
+def project() -> Any:
+    """The campaign under a project's own handlers, which is made of this one."""
+    import project_campaign
+
+    return project_campaign
+
+
+def in_project(database: Any, part: Part) -> Findings:
+    """A tenth of the steps, under a project's own handlers."""
+    steps = part.steps // 10
+    found = asyncio.run(project().campaign(database, steps=steps, seed=part.seed))
+    leaks = [f"seed {part.seed}, project, {leak}" for leak in found.leaks]
+    return Findings(steps=found.steps, statuses=found.statuses, leaks=leaks)
+
+
 def run_part(part: Part) -> Findings:
     """Run a part of the campaign on its own database."""
     findings, database = Findings(), own_database()
@@ -512,7 +551,13 @@ def run_part(part: Part) -> Findings:
             findings.steps, findings.statuses = found.steps, found.statuses
             findings.covered = found.covered
             findings.leaks = [f"seed {part.seed}, {leak}" for leak in found.leaks]
-        findings.faults = asyncio.run(caught(database, part.faults, seed=part.seed))
+            findings.add(in_project(database, part))
+        own = [name for name in part.faults if name in FAULTS]
+        findings.faults |= asyncio.run(caught(database, own, seed=part.seed))
+        of_project = [name for name in part.faults if name not in FAULTS]
+        if of_project:
+            found_there = project().caught(database, of_project, seed=part.seed)
+            findings.faults |= asyncio.run(found_there)
     finally:
         drop(database)
     return findings
@@ -521,7 +566,8 @@ def run_part(part: Part) -> Findings:
 def parts_of(args: argparse.Namespace) -> list[Part]:
     """Split the work equally; a part can be repeated with its seed and `--processes 1`."""
     is_whole = args.only_planted is None
-    faults = [name for name in FAULTS if is_whole or args.only_planted in name]
+    known = [*FAULTS, *project().FAULTS]
+    faults = [name for name in known if is_whole or args.only_planted in name]
     steps = -(-args.steps // args.processes) if is_whole else 0
     return [
         Part(steps=steps, seed=args.seed + number, faults=faults[number :: args.processes])

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import project_campaign
 import tenants_campaign
 from planted import FAULTS
 from workspace_town import drop, own_database
@@ -42,6 +43,18 @@ def test_planted_faults_are_found(database):
     assert set(SHORTLY) <= set(FAULTS)
     assert len(FAULTS) >= 10
     found = asyncio.run(tenants_campaign.caught(database, SHORTLY, seed=1))
+    assert all(found.values()), found
+
+
+def test_a_projects_handlers_keep_the_members_of_a_team_apart(database):
+    steps = 12 * len(project_campaign.ROUTES) + 40
+    found = asyncio.run(project_campaign.campaign(database, steps=steps, seed=8))
+    assert found.leaks == []
+    assert found.steps >= steps
+
+
+def test_faults_in_the_use_of_a_projects_handlers_are_found(database):
+    found = asyncio.run(project_campaign.caught(database, list(project_campaign.FAULTS), seed=1))
     assert all(found.values()), found
 
 

@@ -1,3 +1,4 @@
+import gc
 import sys
 from pathlib import Path
 
@@ -20,3 +21,10 @@ def terminal():
     yield open_it
     for one in opened:
         one.close()
+
+
+@pytest.fixture
+def open_connections():
+    """Collect what LangChain's clients leave open in the test that may, not in a later one."""
+    yield
+    gc.collect()

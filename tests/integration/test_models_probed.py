@@ -60,6 +60,7 @@ OPEN = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarn
 
 @pytest.mark.node
 @pytest.mark.filterwarnings(*OPEN)
+@pytest.mark.usefixtures("open_connections")
 @pytest.mark.parametrize("style", STYLES)
 def test_each_style_of_server_gets_its_profile(style, environment, capsys):
     name, path, script, profile = STYLES[style]
@@ -83,6 +84,7 @@ def test_each_style_of_server_gets_its_profile(style, environment, capsys):
 @pytest.mark.small_model
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings(*OPEN)
+@pytest.mark.usefixtures("open_connections")
 def test_the_small_real_model_is_lean_and_tests_the_installation(environment, capsys, monkeypatch):
     monkeypatch.setenv("BATHYSPHERE_MODEL_TEMPERATURE", "0")
     with SmallModel() as server:

@@ -5,10 +5,12 @@ import App from './App.svelte';
 import { installed } from './lib/extensions/installed';
 import { loadRenderer } from './lib/markdown/renderer.svelte';
 import { Api } from './lib/protocol/api';
+import { takeArrival } from './lib/sign-in/arrival';
 import { AppState } from './lib/state/app.svelte';
 
+const arrival = takeArrival(); // first: it puts the address right
 if (location.pathname !== '/') void loadRenderer(); // there is something to read
-const app = new AppState(new Api(), installed);
+const app = new AppState(new Api(), installed, arrival);
 mount(App, { target: document.getElementById('app')!, props: { app, extensions: installed } });
 
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {

@@ -44,3 +44,16 @@ self.addEventListener('fetch', (event) => {
     event.respondWith(caches.match(url.pathname).then((found) => found ?? fetch(request)));
   }
 });
+
+/** A click on a notification goes to its conversation, in a page that is open if there is one. */
+self.addEventListener('notificationclick', (event) => {
+  const { path } = event.notification.data;
+  event.notification.close();
+  const show = async () => {
+    const [page] = await self.clients.matchAll({ type: 'window' });
+    if (!page) return self.clients.openWindow(path);
+    await page.focus();
+    page.postMessage({ open: path });
+  };
+  event.waitUntil(show());
+});

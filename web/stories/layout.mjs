@@ -31,7 +31,7 @@ async function documentsKeepTheirWidth(page) {
 /** All pages stand in one frame: one title, over a column at one place. */
 async function pagesShareAFrame(page) {
   const columns = new Set();
-  for (const [path, name] of [['documents', 'My documents'], ['memory', 'Memory'], ['tools', 'Tools']]) {
+  for (const [path, name] of [['documents', 'My documents'], ['memory', 'Memory'], ['tools', 'Tools'], ['settings', 'Settings']]) {
     await page.goto(`${url}/${path}`);
     await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
     assert.equal(await page.locator('h1').count(), 1, path);

@@ -5,7 +5,8 @@ await story(async ({ page }) => {
   const main = page.getByRole('main');
   const note = main.getByRole('listitem').filter({ hasText: 'drinks.md' });
   const visit = async () => {
-    await page.getByRole('link', { name: 'Memory' }).click();
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await main.getByRole('link', { name: 'Memory' }).click();
     await main.getByRole('switch', { name: 'Let agents remember' }).waitFor();
   };
   await open(page);

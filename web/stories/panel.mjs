@@ -17,10 +17,10 @@ async function opensOnThePlan(page) {
 
 /** No page of its own has it. */
 async function isNeverBesideAPage(page) {
-  for (const path of ['documents', 'memory', 'tools']) {
-    await page.locator(`nav a[href="/${path}"]`).click();
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    assert.equal(await panels(page).count(), 0, path);
+  for (const title of ['My documents', 'Settings', 'Memory']) {
+    await page.getByRole('link', { name: title }).click();
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    assert.equal(await panels(page).count(), 0, title);
   }
   await page.getByRole('link', { name: 'Show me the reef' }).click();
   await panels(page).waitFor();

@@ -1,5 +1,5 @@
 /** A server in memory that speaks the real wire format: commands, REST and server-sent events. */
-import type { Fields, MessageWire, QuestionWire, RunWire, StateWire, ThreadWire, ValuesWire, WireEvent } from '$lib/protocol/wire';
+import type { Fields, MessageWire, QuestionWire, RunWire, StateWire, ThreadHitWire, ThreadWire, ValuesWire, WireEvent } from '$lib/protocol/wire';
 
 export interface SeenRequest {
   at: number;
@@ -32,6 +32,8 @@ export class FakeServer {
   streams = 0;
   mostStreams = 0;
   isAway = false;
+  /** What a search in messages finds. */
+  hits: (query: string) => ThreadHitWire[] = () => [];
   #refusals: Refusal[] = [];
   #gates: { matches: (request: SeenRequest) => boolean; opened: Promise<void> }[] = [];
   #followers = new Set<{ thread: string; send: (frame: string) => void; end: () => void }>();
@@ -160,6 +162,7 @@ export class FakeServer {
     if (top === 'models') return Response.json([]);
     if (top === 'assistants') return Response.json([{ assistant_id: 'a', graph_id: 'simple', name: 'simple', description: null }]);
     if (top !== 'threads') return missing();
+    if (id === 'messages') return Response.json(this.hits(String(body['query'])));
     if (id === 'search') return Response.json(this.#search(body));
     if (id === '') return Response.json(this.#make(String(body['thread_id']), (body['metadata'] ?? {}) as Fields).wire);
     if (part === 'commands') return this.#command(id, body);

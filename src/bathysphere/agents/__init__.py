@@ -87,6 +87,7 @@ def configured(
     *,
     backend: "BackendProtocol | None" = None,
     config: Any = None,
+    models: "Models | None" = None,
 ) -> "Spec":
     """Return the spec of an agent, with the models, retries and fallbacks from the settings.
 
@@ -95,12 +96,14 @@ def configured(
         settings: Models, and how they are called.
         backend: Where the agent's files are stored.
         config: Agent-specific configuration, such as a `ResearchConfig`.
+        models: Models in place of those of the settings.
 
     Raises:
         CallerError: If the agent is unknown.
         ConfigError: If one of the models cannot be built.
     """
-    return configured_spec(load(name).spec, settings, backend=backend, config=config)
+    function = load(name).spec
+    return configured_spec(function, settings, backend=backend, config=config, models=models)
 
 
 def configured_spec(
@@ -111,6 +114,7 @@ def configured_spec(
     config: Any = None,
     web: "WebAccess | None" = None,
     mcp: "McpHub | None" = None,
+    models: "Models | None" = None,
 ) -> "Spec":
     """The spec that a function makes from the settings' models.
 
@@ -124,7 +128,7 @@ def configured_spec(
     from bathysphere.middleware.reliability import reliability
     from bathysphere.models.resolve import Models
 
-    models = Models.from_settings(settings)
+    models = models or Models.from_settings(settings)
     layers = reliability(settings, fallback=models.fallback)
     given = {"models": models, "backend": backend, "reliability": layers, "config": config}
     given |= {"web": web, "mcp": mcp}

@@ -2,14 +2,12 @@
 
 import argparse
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
+from bathysphere.cli.database import add_database_arguments, run_on_database
 
-    from bathysphere.engine.database.pool import Database, Pool
-    from bathysphere.server.process.settings import ServerSettings
+if TYPE_CHECKING:
+    from bathysphere.engine.database.pool import Pool
 
 DEFAULT_DAYS = 90
 HELP = "create, list and revoke API keys"
@@ -17,8 +15,7 @@ HELP = "create, list and revoke API keys"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `keys create|list|revoke`."""
-    parser.add_argument("--database-url", metavar="URL", help="PostgreSQL URL (default: embedded)")
-    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
+    add_database_arguments(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     create = actions.add_parser("create", help="create a key; it is shown only once")
     create.add_argument("--tenant", required=True, help="tenant whose data the key can access")
@@ -37,63 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action."""
-    import asyncio
-
-    from bathysphere.server.process.settings import ServerSettings
-
-    settings = ServerSettings.from_environment(
-        database_url=args.database_url, data_dir=args.data_dir, auth=("api-key",)
-    )
     actions = {"create": _create, "list": _list, "revoke": _revoke}
-    asyncio.run(with_database(settings, actions[args.action], args))
+    run_on_database(actions[args.action], args, auth=("api-key",))
     return 0
-
-
-async def with_database(
-    settings: "ServerSettings", action: "Action", args: argparse.Namespace
-) -> None:
-    """Run an action on the configured database, or the embedded one of the data folder."""
-    from contextlib import AsyncExitStack
-
-    import psycopg
-
-    from bathysphere.core.errors import ConfigError
-    from bathysphere.engine.database.pool import open_pool
-    from bathysphere.server.process.database import database_of
-
-    async with AsyncExitStack() as stack:
-        if settings.is_embedded:
-            database = await _embedded(settings.data_dir, stack)
-        else:
-            database = database_of(settings, with_worker=False)
-            # Fail fast for the person waiting; a pool would retry for half a minute.
-            await (await psycopg.AsyncConnection.connect(database.url, connect_timeout=5)).close()
-        try:
-            await action(await stack.enter_async_context(open_pool(database)), args)
-        except psycopg.errors.UndefinedTable as error:
-            raise ConfigError(
-                "The database has not been migrated",
-                hint="run `bathysphere migrate` first",
-            ) from error
-
-
-async def _embedded(folder: Path, stack: "AsyncExitStack") -> "Database":
-    """The data folder's PostgreSQL: the running one, or one started for this command."""
-    from bathysphere.engine.database.embedded import (
-        FolderInUse,
-        claim_folder,
-        embedded_postgres,
-        running_postgres,
-    )
-    from bathysphere.server.process.database import migrate_database
-
-    try:
-        stack.enter_context(claim_folder(folder))
-    except FolderInUse:
-        return running_postgres(folder)
-    database = await stack.enter_async_context(embedded_postgres(folder))
-    await migrate_database(database)
-    return database
 
 
 async def _create(pool: "Pool", args: argparse.Namespace) -> None:
@@ -135,9 +78,3 @@ async def _revoke(pool: "Pool", args: argparse.Namespace) -> None:
 
 def _timestamp(moment: datetime | None) -> str:
     return moment.strftime("%Y-%m-%d %H:%M") if moment else "never"
-
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    Action = Callable[[Pool, argparse.Namespace], Awaitable[None]]

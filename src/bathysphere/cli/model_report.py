@@ -55,6 +55,8 @@ def print_report(report: "ModelReport", console: "Console") -> None:
         speed = f"{report.tokens_per_s:g} tokens/s, the first after {report.first_token_s:g} s"
         console.print(f"Speed:   {speed}", markup=False)
     console.print(f"Profile: {report.profile}", markup=False)
+    if report.needs_constraint:
+        console.print("Tools:   by answers that are constrained to a JSON schema", markup=False)
     console.print(f"Use it for: {report.trust}", markup=False)
 
 

@@ -3,8 +3,9 @@
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bathysphere.cli.database import add_database_arguments, run_on_database
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,8 +19,7 @@ PROBLEMS_FOUND = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `payments audit|sweep|stuck|withdraw`."""
-    parser.add_argument("--database-url", metavar="URL", help="PostgreSQL URL (default: embedded)")
-    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
+    add_database_arguments(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("audit", help="check every invariant; exits with 3 if one fails")
     sweep = actions.add_parser("sweep", help="close and settle due payments now; needs the mint")
@@ -32,14 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action."""
-    import asyncio
-
-    from bathysphere.cli.keys import with_database
-    from bathysphere.server.process.settings import ServerSettings
-
-    settings = ServerSettings.from_environment(
-        database_url=args.database_url, data_dir=args.data_dir, auth=("api-key",)
-    )
     actions: dict[str, Action] = {
         "audit": _audit,
         "sweep": _sweep,
@@ -52,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         nonlocal code
         code = await actions[args.action](pool, args)
 
-    asyncio.run(with_database(settings, act, args))
+    run_on_database(act, args, auth=("api-key",))
     return code
 
 

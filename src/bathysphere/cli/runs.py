@@ -2,8 +2,9 @@
 
 import argparse
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bathysphere.cli.database import add_database_arguments, run_on_database
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -18,9 +19,7 @@ STATUSES = ("pending", "running", "success", "error", "interrupted", "timeout", 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `runs list|dead|show|cancel|requeue|replay`."""
-    parser.add_argument("--database-url", metavar="URL", help="PostgreSQL URL (default: embedded)")
-    parser.add_argument("--redis-url", metavar="URL", help="Redis URL, to tell readers of a cancel")
-    parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
+    add_database_arguments(parser, redis="Redis URL, to tell readers of a cancel")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="list runs, newest first")
     listed.add_argument("--status", choices=STATUSES, help="only runs with this status")
@@ -45,15 +44,7 @@ _ONE_RUN = {
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action."""
-    import asyncio
-
-    from bathysphere.cli.keys import with_database
-    from bathysphere.server.process.settings import ServerSettings
-
-    args.settings = ServerSettings.from_environment(
-        database_url=args.database_url, redis_url=args.redis_url, data_dir=args.data_dir
-    )
-    asyncio.run(with_database(args.settings, _act, args))
+    run_on_database(_act, args)
     return 0
 
 

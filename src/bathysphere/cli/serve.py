@@ -4,7 +4,6 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,18 @@ from bathysphere.cli.targets import add_targets, find_selection, served_agents
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.engine.graphs import Graphs
+    from bathysphere.middleware.memories import MemoryMode
     from bathysphere.models.settings import ModelSettings
     from bathysphere.registry.agents import Agent
     from bathysphere.registry.selection import Selection
     from bathysphere.server.models.catalog import ModelCard
     from bathysphere.server.process.lifecycle import Ready
+    from bathysphere.server.process.served_models import BuildGraphs
     from bathysphere.server.process.settings import ServerSettings
+    from bathysphere.server.workspaces.service import Workspaces
+    from bathysphere.tools.mcp.hub import McpHub
 
     MakeGraphs = Callable[[Mapping[str, Agent]], Graphs]
     Companion = Callable[[Graphs, MakeGraphs], Coroutine[Any, Any, None]]
@@ -156,29 +160,29 @@ def run_server(
         companion: Runs beside the server; gets the graphs, and a function that makes others.
     """
     from bathysphere.agents.research.settings import ResearchSettings
-    from bathysphere.agents.simple.settings import SimpleSettings
     from bathysphere.middleware.memories.settings import MemorySettings
     from bathysphere.models.settings import ModelSettings
-    from bathysphere.server.models.catalog import model_lister
     from bathysphere.server.payments.settings import PaymentSettings
-    from bathysphere.server.process.assembly import graphs_of, research_of
+    from bathysphere.server.process.assembly import research_of
     from bathysphere.server.process.lifecycle import serve
     from bathysphere.server.process.project_options import (
         ProjectOptions,
         load_options,
         with_project_auth,
     )
+    from bathysphere.server.process.served_models import ServedModels, open_setup
     from bathysphere.server.research.service import ResearchService
     from bathysphere.server.workspaces.service import Workspaces
     from bathysphere.server.workspaces.settings import StorageSettings
 
     project = load_options(selection) if selection is not None else ProjectOptions()
     settings = with_project_auth(settings, project)
-    models = ModelSettings.from_environment()
+    environment = ModelSettings.from_environment()
+    payments = PaymentSettings.from_environment()
+    setup = open_setup(settings, environment, works=works, is_paid=payments.is_on)
+    models = setup.settings if setup is not None else environment
     warn_about_models(models)
     research_settings = ResearchSettings.from_environment()
-    research = research_of(settings, models, research_settings)
-    web = research_settings.web_access()
     mcp = configured_hub()
     storage = StorageSettings.from_environment()
     workspaces = Workspaces.open(storage)
@@ -192,33 +196,65 @@ def run_server(
             on_url(ready.url)
 
     memories = MemorySettings.from_environment().memories
-    make = partial(
-        graphs_of,
+    config = research_of(settings, models, research_settings)
+    research = ResearchService(models=models, research=config)
+    served = ServedModels(
         models,
-        research=research,
-        simple=SimpleSettings.from_environment().config(web, mcp=mcp),
-        workspaces=workspaces,
-        web=web,
-        memories=memories,
-        mcp=mcp,
+        _graph_builder(settings, research_settings, workspaces, memories, mcp),
+        loading=research.loading,
     )
-    graphs = make(agents)
+    graphs = served.graphs(agents)
+    if setup is not None:
+        setup.on_change(served.use)
     server = serve(
         settings,
         graphs=graphs,
-        research=ResearchService(models=models, research=research),
+        research=research,
         with_worker=works,
         on_ready=on_ready,
-        payments=PaymentSettings.from_environment(),
+        payments=payments,
         workspaces=workspaces,
-        list_models=model_lister(models),
+        list_models=served.cards,
+        model_setup=setup,
         fetch=research_settings.fetch.rules(),
         mcp=mcp,
         project=project,
         memories=memories,
+        title_model=served.title_model if settings.titles else None,
     )
-    run_loop(server if companion is None else _with_companion(server, companion(graphs, make)))
+    run_loop(
+        server if companion is None else _with_companion(server, companion(graphs, served.make))
+    )
     print("Stopped.", file=sys.stderr)
+
+
+def _graph_builder(
+    settings: "ServerSettings",
+    research_settings: "ResearchSettings",
+    workspaces: "Workspaces | None",
+    memories: "MemoryMode",
+    mcp: "McpHub | None",
+) -> "BuildGraphs":
+    """A function that builds the graphs of agents with the models that it is given."""
+    from bathysphere.agents.simple.settings import SimpleSettings
+    from bathysphere.server.process.assembly import graphs_of, research_of
+
+    web = research_settings.web_access()
+    simple = SimpleSettings.from_environment().config(web, mcp=mcp)
+
+    def build(models: "ModelSettings", agents: "Mapping[str, Agent]") -> "Graphs":
+        return graphs_of(
+            models,
+            agents,
+            research=research_of(settings, models, research_settings),
+            simple=simple,
+            workspaces=workspaces,
+            web=web,
+            memories=memories,
+            mcp=mcp,
+        )
+
+    return build
 
 
 async def _with_companion(

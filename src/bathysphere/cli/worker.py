@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from bathysphere.middleware.memories.settings import MemorySettings
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.payments.settings import PaymentSettings
-    from bathysphere.server.process.assembly import graphs_of, research_of
+    from bathysphere.server.process.assembly import graphs_of, research_of, title_model_of
     from bathysphere.server.process.lifecycle import work
     from bathysphere.server.process.project_options import load_options
     from bathysphere.server.workspaces.service import Workspaces
@@ -71,7 +71,17 @@ def run(args: argparse.Namespace) -> int:
         mcp=mcp,
     )
     payments = PaymentSettings.from_environment()
+    titles = title_model_of(models) if settings.titles else None
     project = load_options(selection, with_api=False)
-    run_loop(work(settings, graphs=graphs, on_ready=on_ready, payments=payments, project=project))
+    run_loop(
+        work(
+            settings,
+            graphs=graphs,
+            on_ready=on_ready,
+            payments=payments,
+            project=project,
+            title_model=(lambda: titles) if titles is not None else None,
+        )
+    )
     print("Stopped.", file=sys.stderr)
     return 0

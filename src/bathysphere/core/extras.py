@@ -5,6 +5,7 @@ from bathysphere.core.errors import ConfigError, missing_extra
 EXTRA_BY_MODULE = {
     "coincurve": "payments",
     "font_source_sans_pro": "research",
+    "inspect_ai": "eval",
     "langchain_ollama": "ollama",
     "langchain_openai": "openai",
     "obstore": "storage",

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from bathysphere.core.clock import Clock, SystemClock
 
-LimitName = Literal["model_calls", "tool_calls", "tokens", "seconds"]
+LimitName = Literal["model_calls", "tool_calls", "tokens", "seconds", "budget"]
 Correction = Literal[
     "text_call",
     "repaired_call",
@@ -103,6 +103,8 @@ class Stop(TypedDict):
 
     limit: LimitName
     max: float
+    sentence: NotRequired[str]
+    """Says more than the limit and its maximum."""
 
 
 class Usage(TypedDict, total=False):
@@ -226,10 +228,10 @@ class Meter:
         with self._lock:
             self._counts(place)[2] += tokens
 
-    def stop(self, limit: LimitName, maximum: float) -> None:
+    def stop(self, limit: LimitName, maximum: float, sentence: str | None = None) -> None:
         """End the run: no further call is allowed."""
         with self._lock:
-            self._stop(limit, maximum)
+            self._stop(limit, maximum, sentence)
 
     @property
     def stopped(self) -> Stop | None:
@@ -293,9 +295,12 @@ class Meter:
             if maximum is not None and amount >= maximum:
                 self._stop(name, maximum)
 
-    def _stop(self, limit: LimitName, maximum: float) -> None:
+    def _stop(self, limit: LimitName, maximum: float, sentence: str | None = None) -> None:
         if not self._usage.get("stopped"):
-            self._usage["stopped"] = {"limit": limit, "max": maximum}
+            stop: Stop = {"limit": limit, "max": maximum}
+            if sentence is not None:
+                stop["sentence"] = sentence
+            self._usage["stopped"] = stop
 
 
 def _sum(by: Mapping[str, list[int]]) -> tuple[int, int, int]:

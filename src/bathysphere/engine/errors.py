@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Self
 from uuid import UUID
 
+from bathysphere.core.budgets import SpentBudget
 from bathysphere.core.errors import BathysphereError, CallerError, ConfigError
 from bathysphere.engine.fairness import WaitingLimits
 
@@ -50,6 +51,17 @@ class TooManyWaiting(CallerError):
         return cls(f"This tenant already has {limits.per_tenant} pending runs", hint=hint)
 
 
+class BudgetExceeded(CallerError):
+    """The user or tenant has used up its budget of this month."""
+
+    code = "budget_exceeded"
+
+    @classmethod
+    def of(cls, spent: SpentBudget) -> Self:
+        """Name the budget."""
+        return cls(spent.sentence, hint="wait for the next month, or ask your operator for more")
+
+
 class StorageFull(CallerError):
     """The user or tenant has reached its storage limit in the database."""
 
@@ -60,6 +72,42 @@ class StorageFull(CallerError):
         """Name the limit that was reached."""
         hint = "delete threads or stored items; the operator sets this limit"
         return cls(f"Storage of this {scope} is full: {limit} bytes", hint=hint)
+
+
+class ShareNotFound(CallerError):
+    """The shared conversation does not exist, has expired, was revoked, or is not the caller's."""
+
+    code = "share_not_found"
+
+
+class NothingToShare(CallerError):
+    """A conversation in which nothing was said, or too much for a page."""
+
+    code = "nothing_to_share"
+
+    @classmethod
+    def of(cls, size: int, limit: int) -> Self:
+        """Say which of both it is."""
+        if size > limit:
+            hint = "export it as Markdown instead"
+            return cls(f"The conversation is too long to share: {size} bytes", hint=hint)
+        return cls("Nothing was said in this conversation yet")
+
+
+class TooManyShares(CallerError):
+    """The thread or the tenant has reached its limit of shared snapshots."""
+
+    code = "too_many_shares"
+
+    @classmethod
+    def of(cls, per_thread: int, per_tenant: int) -> Self:
+        """Name the limits."""
+        if not per_tenant:
+            return cls("Sharing is turned off on this server")
+        return cls(
+            f"At most {per_thread} links per conversation and {per_tenant} in all may be shared",
+            hint="revoke some, or wait until they expire",
+        )
 
 
 class CronNotFound(CallerError):

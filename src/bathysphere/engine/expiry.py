@@ -1,16 +1,17 @@
-"""Delete what a project's `ttl` settings say is out of date: threads, and items of the store."""
+"""Delete what is out of date, by its own `ttl` or by settings: threads, and items of the store."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from uuid import UUID
 
 from langgraph.store.base import BaseStore
 
 from bathysphere.engine.threads import Threads
 
 _log = logging.getLogger(__name__)
-_BATCH = 100
+_LIMIT = 5000  # found by one scan of the threads
 SweepOnce = Callable[[], Awaitable[int]]
 
 
@@ -22,14 +23,34 @@ async def sweep_periodically(name: str, sweep: SweepOnce, *, every_seconds: floa
         await asyncio.sleep(every_seconds)
 
 
-def thread_sweep(threads: Threads, *, minutes: float) -> SweepOnce:
-    """Return a function that deletes the threads that nobody has used for so many minutes."""
-    return partial(_sweep_threads, threads, minutes)
+def thread_sweep(
+    threads: Threads,
+    *,
+    minutes: float | None,
+    by_tenant: Mapping[str, float | None] | None = None,
+) -> SweepOnce:
+    """Return a function that deletes the threads whose time is over.
+
+    That is a thread's own time, or for the others so many minutes without use. `by_tenant` has the
+    minutes of tenants that differ; None means never.
+    """
+    return partial(_sweep_threads, threads, minutes, by_tenant or {})
 
 
-async def _sweep_threads(threads: Threads, minutes: float) -> int:
+async def _sweep_threads(
+    threads: Threads, minutes: float | None, by_tenant: Mapping[str, float | None]
+) -> int:
+    count = await _repeat(partial(threads.delete_expired, limit=_LIMIT))
+    if minutes is not None or any(by_tenant.values()):
+        count += await _repeat(
+            partial(threads.delete_unused, after_minutes=minutes, by_tenant=by_tenant, limit=_LIMIT)
+        )
+    return count
+
+
+async def _repeat(delete: Callable[[], Awaitable[list[UUID]]]) -> int:
     count = 0
-    while gone := await threads.delete_unused(after_minutes=minutes, limit=_BATCH):
+    while gone := await delete():
         count += len(gone)
     return count
 

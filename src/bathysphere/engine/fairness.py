@@ -47,23 +47,6 @@ class WaitingLimits:
 
 UNLIMITED = WaitingLimits(per_thread=None, per_user=None, per_tenant=None)
 
-# Each count stops at its limit, so that a long queue does not make it slow.
-ROOM = """
-    SELECT (%(per_thread)s::bigint IS NULL OR %(per_thread)s > (
-               SELECT count(*) FROM (
-                   SELECT FROM engine.runs WHERE thread_id = %(thread)s AND status = 'pending'
-                    LIMIT %(per_thread)s) few)) AS on_thread,
-           (%(per_user)s::bigint IS NULL OR %(per_user)s > (
-               SELECT count(*) FROM (
-                   SELECT FROM engine.runs
-                    WHERE tenant = %(tenant)s AND owner = %(owner)s AND status = 'pending'
-                    LIMIT %(per_user)s) few)) AS of_user,
-           (%(per_tenant)s::bigint IS NULL OR %(per_tenant)s > (
-               SELECT count(*) FROM (
-                   SELECT FROM engine.runs WHERE tenant = %(tenant)s AND status = 'pending'
-                    LIMIT %(per_tenant)s) few)) AS of_tenant
-"""
-
 CLAIM = """
 SELECT held_back, (job).id, (job).status::text AS status, (job).priority, (job).lock,
        (job).queueing_lock, (job).args, (job).scheduled_at, (job).queue_name, (job).task_name,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
 
 from bathysphere.core.identity import Owner
@@ -127,6 +127,13 @@ class Thread:
         )
 
 
+class ThreadTtl(NamedTuple):
+    """A thread's own time to live."""
+
+    minutes: float
+    expires_at: datetime
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
     """One request to a graph on a thread, and its outcome."""
@@ -153,6 +160,8 @@ class Run:
     finished_at: datetime | None
     has_interrupt: bool = False
     """Whether the thread's last step was interrupted when this attempt was opened."""
+    has_checkpoints: bool = True
+    """Whether the thread may have had checkpoints when this attempt was opened."""
 
     @property
     def is_over(self) -> bool:
@@ -167,6 +176,7 @@ class Run:
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
             work=Work.from_json(row["work"]),
             has_interrupt=row.get("has_interrupt", False),
+            has_checkpoints=row.get("has_checkpoints", True),
             **values,
         )
 

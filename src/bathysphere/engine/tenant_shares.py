@@ -2,8 +2,9 @@
 
 Active tenants share the permits equally. A request that gets none waits, and the users of a tenant
 are served in turn. A tenant that has lately used the resource more than the others did also waits,
-because a busy processor or database slows everyone down. So a tenant with hundreds of requests
-slows down only itself, and the next request of another tenant finds few ahead of it.
+because a busy processor or database slows everyone down, unless another has more requests open.
+So a tenant with hundreds of requests slows down only itself, and the next request of another
+tenant finds few ahead of it.
 """
 
 import asyncio
@@ -60,6 +61,10 @@ class _Tenant:
         """Record for how long the resource was used."""
         self.usage = self.current_usage(now) + seconds / _USAGE_SECONDS
         self.usage_at = now
+
+    def open_requests(self) -> int:
+        """How many requests hold a permit or wait for one."""
+        return self.held + sum(map(len, self.waiting.values()))
 
     def pop_next(self) -> asyncio.Future[None]:
         """Remove the next waiting request; its user moves to the end of the line."""
@@ -140,11 +145,15 @@ class TenantShares:
         """About how long the tenant's usage stays above that of the others; 0 if it is not."""
         now = asyncio.get_running_loop().time()
         usage, free = tenant.current_usage(now), self.limits.free_usage
-        if usage <= free or len(self._tenants) == 1:
+        if usage <= free or len(self._tenants) == 1 or not self._has_most_requests(tenant):
             return 0.0
         total = sum(other.current_usage(now) for other in self._tenants.values())
         allowed = max(free, _MARGIN * (total - usage) / (len(self._tenants) - 1))
         return max(0.0, _USAGE_SECONDS * math.log(usage / allowed))
+
+    def _has_most_requests(self, tenant: _Tenant) -> bool:
+        mine = tenant.open_requests()
+        return all(other.open_requests() <= mine for other in self._tenants.values())
 
     def _activate(self, name: str) -> _Tenant:
         now = asyncio.get_running_loop().time()

@@ -1,6 +1,7 @@
 """Lock a thread while deciding about its runs, and update its status afterwards."""
 
 from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -48,7 +49,7 @@ async def lock_busy(
     *,
     owner: Owner,
     creates: bool,
-    metadata: Mapping[str, str],
+    metadata: Mapping[str, Any],
 ) -> None:
     """Lock the thread, mark it busy and merge metadata, creating it if requested, in one statement.
 
@@ -95,17 +96,4 @@ ON CONFLICT (thread_id) DO UPDATE SET {_BUSY}
  WHERE (thread.tenant, thread.owner) = (EXCLUDED.tenant, EXCLUDED.owner)
 RETURNING {IDLE_TIMEOUT}
 """.encode()  # noqa: S608  # our own constants
-_UPDATE_STATUS = """
-UPDATE engine.threads SET updated_at = now(), status = CASE
-       WHEN EXISTS (SELECT 1 FROM engine.runs
-                     WHERE thread_id = %(thread)s AND status IN ('pending', 'running'))
-       THEN 'busy'
-       ELSE COALESCE(
-            (SELECT CASE status WHEN 'interrupted' THEN 'interrupted'
-                                WHEN 'error' THEN 'error' WHEN 'timeout' THEN 'error'
-                                ELSE 'idle' END
-               FROM engine.runs WHERE thread_id = %(thread)s ORDER BY seq DESC LIMIT 1),
-            'idle')
-       END
- WHERE thread_id = %(thread)s
-"""
+_UPDATE_STATUS = "SELECT engine.update_thread_status(%(thread)s)"

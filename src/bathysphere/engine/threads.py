@@ -1,7 +1,8 @@
 """Threads: conversations, each visible only to its owner."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
@@ -12,9 +13,18 @@ from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.database.tenant_reads import tenant_connection
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
 from bathysphere.engine.events.log import EventLog
-from bathysphere.engine.namespaces import engine_thread_namespace, owner_namespace
-from bathysphere.engine.records import THREAD_COLUMNS, Thread, ThreadSortBy, ThreadStatus
+from bathysphere.engine.records import (
+    THREAD_COLUMNS,
+    Thread,
+    ThreadSortBy,
+    ThreadStatus,
+    ThreadTtl,
+)
+from bathysphere.engine.thread_deletion import OwnedThread, delete_rows, lock_deletable
 from bathysphere.engine.thread_lock import lock_thread
+
+_BATCH = 100
+"""Threads that are deleted in one transaction."""
 
 
 class Threads:
@@ -32,16 +42,25 @@ class Threads:
         return created or await self.get(thread_id, owner=owner)
 
     async def try_create(
-        self, thread_id: UUID, *, owner: Owner, metadata: Mapping[str, Any] | None = None
+        self,
+        thread_id: UUID,
+        *,
+        owner: Owner,
+        metadata: Mapping[str, Any] | None = None,
+        ttl_minutes: float | None = None,
     ) -> Thread | None:
-        """Create a thread; return None if its id is in use, by any owner."""
+        """Create a thread, to be deleted after its `ttl_minutes`; None if its id is in use."""
         async with self._pool.connection() as connection:
             row = await (
                 await connection.execute(
-                    "INSERT INTO engine.threads (thread_id, tenant, owner, metadata)"  # noqa: S608  # our constant
-                    " VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
-                    f" RETURNING {THREAD_COLUMNS}".encode(),
-                    (thread_id, owner.tenant, owner.user, Jsonb(dict(metadata or {}))),
+                    _CREATE,
+                    {
+                        "thread": thread_id,
+                        "tenant": owner.tenant,
+                        "owner": owner.user,
+                        "metadata": Jsonb(dict(metadata or {})),
+                        "ttl": ttl_minutes,
+                    },
                 )
             ).fetchone()
         return Thread.from_row(row) if row is not None else None
@@ -103,15 +122,40 @@ class Threads:
             ).fetchone()
         return int(row["n"]) if row is not None else 0
 
-    async def update(self, thread_id: UUID, *, owner: Owner, metadata: Mapping[str, Any]) -> Thread:
-        """Merge metadata into the thread's, without marking it as recently used."""
+    async def update(
+        self,
+        thread_id: UUID,
+        *,
+        owner: Owner,
+        metadata: Mapping[str, Any],
+        ttl_minutes: float | None = None,
+    ) -> Thread:
+        """Merge metadata into the thread's, without marking it as recently used.
+
+        With `ttl_minutes`, the thread is deleted so many minutes from now.
+        """
+        values = {
+            "thread": thread_id,
+            "tenant": owner.tenant,
+            "owner": owner.user,
+            "metadata": Jsonb(dict(metadata)),
+            "ttl": ttl_minutes,
+        }
         async with self._pool.connection() as connection:
-            await connection.execute(
-                "UPDATE engine.threads SET metadata = metadata || %s"
-                " WHERE thread_id = %s AND tenant = %s AND owner = %s",
-                (Jsonb(dict(metadata)), thread_id, owner.tenant, owner.user),
-            )
+            await connection.execute(_UPDATE, values)
         return await self.get(thread_id, owner=owner)
+
+    async def ttl(self, thread_id: UUID, *, owner: Owner) -> ThreadTtl | None:
+        """Return the thread's own time to live, if it has one."""
+        async with tenant_connection(self._pool, owner) as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT ttl_minutes, expires_at FROM engine.threads WHERE thread_id = %s"
+                    " AND tenant = %s AND owner = %s AND expires_at IS NOT NULL",
+                    (thread_id, owner.tenant, owner.user),
+                )
+            ).fetchone()
+        return ThreadTtl(row["ttl_minutes"], row["expires_at"]) if row is not None else None
 
     async def copy(self, thread_id: UUID, *, to: UUID, owner: Owner) -> Thread:
         """Copy a thread and its history to a new id."""
@@ -125,49 +169,63 @@ class Threads:
     async def delete(self, thread_id: UUID, *, owner: Owner) -> None:
         """Delete the thread and everything that belongs to it, in one transaction.
 
-        Two things stay: the money of its payment session, and the workspace's record of changed
-        files, without its reference to the thread.
-
         Raises:
             ThreadBusy: It has an active run; cancel that first.
         """
         async with self.lock_idle(thread_id, owner=owner) as connection:
-            values = {
-                "thread": thread_id,
-                "text": str(thread_id),
-                **_store_prefixes(owner, thread_id),
-            }
-            for statement in _DELETE:
-                await connection.execute(statement, values)
+            await delete_rows(connection, [OwnedThread(thread_id, owner)])
         await self._log.delete(thread_id)
 
-    async def delete_temporary(self, *, after_seconds: float, limit: int = 100) -> list[UUID]:
+    async def delete_idle(self, threads: Sequence[OwnedThread]) -> list[UUID]:
+        """Delete those of the threads that are idle, in one transaction; return their ids."""
+        async with self._pool.connection() as connection, connection.transaction():
+            idle = await lock_deletable(connection, threads)
+            await delete_rows(connection, idle)
+        deleted = [thread.thread_id for thread in idle]
+        await self._log.delete(*deleted)
+        return deleted
+
+    async def delete_temporary(self, *, after_seconds: float, limit: int = 1000) -> list[UUID]:
         """Delete threads of stateless runs that ended `after_seconds` ago; return their ids.
 
         The delay leaves clients time to read the result.
         """
-        async with self._pool.connection() as connection:
-            rows = await (
-                await connection.execute(_TEMPORARY, {"seconds": after_seconds, "limit": limit})
-            ).fetchall()
-        return await self._delete_found(rows)
+        return await self._delete_found(_TEMPORARY, {"seconds": after_seconds, "limit": limit})
 
-    async def delete_unused(self, *, after_minutes: float, limit: int = 100) -> list[UUID]:
-        """Delete threads whose last use was `after_minutes` ago; return their ids."""
-        async with self._pool.connection() as connection:
-            rows = await (
-                await connection.execute(_UNUSED, {"minutes": after_minutes, "limit": limit})
-            ).fetchall()
-        return await self._delete_found(rows)
+    async def delete_unused(
+        self,
+        *,
+        after_minutes: float | None,
+        by_tenant: Mapping[str, float | None] | None = None,
+        limit: int = 1000,
+    ) -> list[UUID]:
+        """Delete threads whose last use was `after_minutes` ago; return their ids.
 
-    async def _delete_found(self, rows: Sequence[Mapping[str, Any]]) -> list[UUID]:
-        deleted = []
-        for row in rows:
-            owner = Owner(tenant=row["tenant"], user=row["owner"])
-            # Another worker deleted it first, or someone started a run on it.
-            with suppress(ThreadNotFound, ThreadBusy):
-                await self.delete(row["thread_id"], owner=owner)
-                deleted.append(row["thread_id"])
+        `by_tenant` has the minutes of tenants that differ; None means never.
+        """
+        tenants = Jsonb(dict(by_tenant or {}))
+        values = {"minutes": after_minutes, "by_tenant": tenants, "limit": limit}
+        return await self._delete_found(_UNUSED, values)
+
+    async def delete_expired(self, *, limit: int = 1000) -> list[UUID]:
+        """Delete threads whose own time to live is over; return their ids."""
+        return await self._delete_found(_EXPIRED, {"limit": limit})
+
+    async def _delete_found(self, statement: str, values: Mapping[str, Any]) -> list[UUID]:
+        """Delete the threads that a statement finds, in batches.
+
+        Those that another worker deletes now, or that someone uses again, are skipped. After each
+        batch it pauses for as long as the batch took, so that requests and runs come between.
+        """
+        async with self._pool.connection() as connection:
+            rows = await (await connection.execute(statement.encode(), values)).fetchall()
+        deleted: list[UUID] = []
+        loop = asyncio.get_running_loop()
+        for start in range(0, len(rows), _BATCH):
+            began = loop.time()
+            batch = [OwnedThread.from_row(row) for row in rows[start : start + _BATCH]]
+            deleted += await self.delete_idle(batch)
+            await asyncio.sleep(loop.time() - began)
         return deleted
 
     @asynccontextmanager
@@ -191,15 +249,6 @@ class Threads:
                     f"Thread {thread_id} has an active run", hint="cancel it, or wait for it to end"
                 )
             yield connection
-
-
-def _store_prefixes(owner: Owner, thread_id: UUID) -> dict[str, str]:
-    """The store prefixes of a thread's items."""
-    legacy = (*owner_namespace(owner), "research", "snapshots", str(thread_id))
-    return {
-        "space": ".".join(engine_thread_namespace(owner, str(thread_id))),
-        "legacy_space": ".".join(legacy),
-    }
 
 
 def _filter(
@@ -243,7 +292,8 @@ AND (cardinality(%(title)s::text[]) = 0 OR metadata ->> 'title' ILIKE ALL (%(tit
 # The newest run decides: a thread that was used again by a stateful run is kept. A webhook that is
 # still to be sent needs the thread.
 _TEMPORARY = """
-SELECT run.thread_id, run.tenant, run.owner FROM engine.runs run
+SELECT run.thread_id, run.tenant, run.owner, thread.updated_at
+  FROM engine.runs run JOIN engine.threads thread USING (thread_id)
  WHERE run.deletes_thread AND run.finished_at < now() - make_interval(secs => %(seconds)s)
    AND NOT EXISTS (SELECT 1 FROM engine.runs later
                     WHERE later.thread_id = run.thread_id AND later.seq > run.seq)
@@ -251,27 +301,33 @@ SELECT run.thread_id, run.tenant, run.owner FROM engine.runs run
                     WHERE webhook.run_id = run.run_id AND webhook.dead_at IS NULL)
  ORDER BY run.finished_at LIMIT %(limit)s
 """
+_TTL = "now() + make_interval(secs => %(ttl)s::float8 * 60)"
+_CREATE = f"""
+INSERT INTO engine.threads (thread_id, tenant, owner, metadata, ttl_minutes, expires_at)
+VALUES (%(thread)s, %(tenant)s, %(owner)s, %(metadata)s, %(ttl)s::float8, {_TTL})
+ON CONFLICT DO NOTHING
+RETURNING {THREAD_COLUMNS}
+""".encode()  # noqa: S608  # our own constants
+_UPDATE = f"""
+UPDATE engine.threads
+   SET metadata = metadata || %(metadata)s, ttl_minutes = COALESCE(%(ttl)s::float8, ttl_minutes),
+       expires_at = COALESCE({_TTL}, expires_at)
+ WHERE thread_id = %(thread)s AND tenant = %(tenant)s AND owner = %(owner)s
+""".encode()  # noqa: S608  # our own constants
+# A thread in use is deleted after its run.
+_EXPIRED = """
+SELECT thread_id, tenant, owner, updated_at FROM engine.threads
+ WHERE expires_at <= now() AND status <> 'busy'
+ ORDER BY expires_at LIMIT %(limit)s
+"""
 _UNUSED = """
-SELECT thread_id, tenant, owner FROM engine.threads
- WHERE status <> 'busy' AND updated_at < now() - make_interval(secs => %(minutes)s * 60)
+SELECT thread_id, tenant, owner, updated_at FROM engine.threads
+ WHERE status <> 'busy' AND expires_at IS NULL
+   AND updated_at < now() - make_interval(secs => 60 *
+       CASE WHEN %(by_tenant)s ? tenant THEN (%(by_tenant)s ->> tenant)::float8
+            ELSE %(minutes)s::float8 END)
  ORDER BY updated_at LIMIT %(limit)s
 """
-# Runs, effects, answers and saved writes are deleted with the thread's row.
-_DELETE = (
-    "DELETE FROM checkpoints WHERE thread_id = %(text)s",
-    "DELETE FROM checkpoint_blobs WHERE thread_id = %(text)s",
-    "DELETE FROM checkpoint_writes WHERE thread_id = %(text)s",
-    """
-    DELETE FROM store
-     WHERE prefix = %(space)s OR starts_with(prefix, %(space)s || '.') OR prefix = %(legacy_space)s
-    """,
-    "UPDATE payments.charges SET memo = NULL WHERE thread_id = %(text)s AND memo IS NOT NULL",
-    """
-    UPDATE engine.file_changes SET thread_id = NULL, run_id = NULL
-     WHERE thread_id = %(thread)s AND finished_at IS NOT NULL
-    """,
-    "DELETE FROM engine.threads WHERE thread_id = %(thread)s",
-)
 _COPY = (
     """
     INSERT INTO engine.threads (thread_id, tenant, owner, status, metadata)
@@ -297,5 +353,11 @@ _COPY = (
            (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
     SELECT %(to_text)s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
       FROM checkpoint_writes WHERE thread_id = %(from_text)s
+    """,
+    """
+    INSERT INTO engine.message_texts
+           (thread_id, message_id, role, tenant, owner, position, body, words)
+    SELECT %(to)s, message_id, role, tenant, owner, position, body, words
+      FROM engine.message_texts WHERE thread_id = %(from)s
     """,
 )

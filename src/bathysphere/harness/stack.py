@@ -17,6 +17,7 @@ layers are directly around the model and the tools. Subagents have the same stac
 | One step | keeps the first call, if the profile is lean | | |
 | Loops | ends loops, asks again after an empty answer | | |
 | Text calls | calls in text become ordinary ones | | |
+| Constrained calls | words or one call by JSON schema, if the model needs that | | |
 | Failures | | an exception becomes a result | |
 | Limits | counts, in the whole tree | counts, times out | |
 | Payments | charges for it, if enabled | | |
@@ -43,6 +44,7 @@ from bathysphere.harness.spec import AgentSpec, SubagentSpec, Tool
 from bathysphere.middleware.approvals import Approval, ApprovalMode, ApprovalsMiddleware
 from bathysphere.middleware.compaction import CompactionMiddleware
 from bathysphere.middleware.consent import ConsentMiddleware
+from bathysphere.middleware.constrained_calls import ConstrainedCallsMiddleware
 from bathysphere.middleware.content import ContentMiddleware
 from bathysphere.middleware.effects import EffectsMiddleware
 from bathysphere.middleware.failures import FailuresMiddleware
@@ -225,6 +227,7 @@ def _stack(
         *([OneStepMiddleware()] if is_lean else []),
         LoopsMiddleware(),
         TextCallsMiddleware(),
+        ConstrainedCallsMiddleware(),
         FailuresMiddleware(),
         counting,
         PaymentsMiddleware(),

@@ -18,6 +18,7 @@ from bathysphere.models.declared_tool import DeclaredTool
 from bathysphere.tools.fetch import Fetcher, FetchRules
 from bathysphere.tools.pages import PageReader
 from bathysphere.tools.parsing_budget import LOCAL, Requester
+from bathysphere.tools.search.contract import search_with
 from bathysphere.tools.settings import SearchSettings, search_engine
 
 WEB_SEARCH = "web_search"
@@ -78,7 +79,8 @@ class WebAccess:
         if self.search is None:
             raise ConfigError("No search engine is configured", hint="see docs/fetch.md")
         async with Fetcher(self.fetch) as fetcher:
-            found = await search_engine(self.search, fetcher).search(query, limit=RESULTS)
+            engine = search_engine(self.search, fetcher)
+            found = await search_with(engine, query, limit=RESULTS)
         results = [f"{each.title}\n{each.url}\n{each.snippet}".strip() for each in found]
         return "\n\n".join(results) or NOTHING
 

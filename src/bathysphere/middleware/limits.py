@@ -30,6 +30,7 @@ from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp, is_invalid_resume
 from langgraph.types import Command
 
+from bathysphere.core.budgets import spent_budget
 from bathysphere.core.live import RecentRuns
 from bathysphere.core.usage import Limits, Meter, Stop, Usage, at_end, is_preliminary, join
 from bathysphere.core.writers import ByEngine
@@ -48,6 +49,7 @@ LIMIT_NAMES = {
     "tool_calls": "tool calls",
     "tokens": "tokens",
     "seconds": "seconds of working time",
+    "budget": "the budget",
 }
 TOO_LONG = "timed out after {seconds:g} seconds"
 
@@ -99,6 +101,8 @@ class LimitsMiddleware(AgentMiddleware[LimitsState, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Allow a model call, or end the run."""
         meter, place = self._meter(request.state), place_in_tree()
+        if (spent := await spent_budget()) is not None:
+            meter.stop("budget", float(spent.amount), spent.sentence)
         if not meter.take("model_calls", place, self.limits):
             return _stop(meter, place)
         clock = asyncio.timeout(meter.remaining_seconds(self.limits))
@@ -192,7 +196,7 @@ def _answer(
 
 def _stop(meter: Meter, place: str) -> ExtendedModelResponse[Any]:
     stop = meter.stopped or Stop(limit="seconds", max=0)
-    text = STOPPED.format(max=stop["max"], what=LIMIT_NAMES[stop["limit"]])
+    text = _sentence(stop, "Stopped", STOPPED)
     return ExtendedModelResponse(
         model_response=ModelResponse(result=[ending(text, "limits")]),
         command=Command(update={"usage": meter.usage(place)}),
@@ -202,11 +206,17 @@ def _stop(meter: Meter, place: str) -> ExtendedModelResponse[Any]:
 def _refusal(meter: Meter, request: ToolCallRequest) -> ToolMessage:
     stop = meter.stopped or Stop(limit="seconds", max=0)
     return ToolMessage(
-        NOT_RUN.format(max=stop["max"], what=LIMIT_NAMES[stop["limit"]]),
+        _sentence(stop, "Skipped", NOT_RUN),
         tool_call_id=request.tool_call["id"],
         name=request.tool_call["name"],
         status="error",
     )
+
+
+def _sentence(stop: Stop, outcome: str, template: str) -> str:
+    if "sentence" in stop:
+        return f"{outcome}: {stop['sentence'][0].lower()}{stop['sentence'][1:]}."
+    return template.format(max=stop["max"], what=LIMIT_NAMES[stop["limit"]])
 
 
 def _uncount_pause(meter: Meter, place: str, error: Exception) -> None:

@@ -39,7 +39,7 @@ from bathysphere.models.tool_schemas import misfit
 UNKNOWN = "There is no tool `{name}`. Call one of: {names}. If it was no call, repeat your answer."
 UNFIT = "That call of `{name}` does not fit: {why}. Call it again, corrected, with nothing else."
 QUOTED = "If you meant to call `{name}`, write the call alone, without other text."
-BROKEN = "That call of `{name}` is not valid JSON. Call it again."
+BROKEN = "That call of `{name}` is not valid JSON, or was cut off. Call it again; if long, shorter."
 
 # ── text for the person ──
 

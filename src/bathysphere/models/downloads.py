@@ -5,9 +5,10 @@ and verify their models themselves.
 """
 
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
@@ -16,6 +17,9 @@ from bathysphere.models.names import LLAMACPP, ModelName
 from bathysphere.models.settings import PREFIX, ModelSettings
 
 SMALLEST = "smollm2-135m"
+PRICES = "prices"
+"""The table of the catalogue that is not a model: `prices.py` reads it."""
+HINT = "see docs/models.md#catalogue"
 _MB = 1_000_000
 
 
@@ -33,6 +37,8 @@ class Download(BaseModel):
     """Bytes."""
     licence: str
     about: str = ""
+    for_tests: bool = False
+    """Whether it only tests an installation: too small to talk to, so people are not offered it."""
 
     @model_validator(mode="after")
     def _check_file(self) -> Self:
@@ -64,36 +70,46 @@ def downloads(settings: ModelSettings) -> dict[str, Download]:
         ConfigError: The operator's file cannot be read, or one of its entries is invalid.
     """
     shipped = files("bathysphere.models").joinpath("catalog.toml").read_text(encoding="utf-8")
-    entries = _entries(shipped, "catalog.toml")
+    entries = _entries(_tables(shipped, "catalog.toml"), "catalog.toml")
     if settings.catalog is not None:
-        entries |= _entries(_read(settings.catalog), str(settings.catalog))
+        entries |= _entries(read_catalog(settings.catalog), str(settings.catalog))
     return entries
 
 
-def _read(path: Path) -> str:
+def read_catalog(path: Path) -> dict[str, Any]:
+    """Read the tables of the operator's file.
+
+    Raises:
+        ConfigError: The file cannot be read, or is not TOML.
+    """
     try:
-        return path.expanduser().read_text(encoding="utf-8")
+        text = path.expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"The catalogue of models cannot be read: {path}", hint=f"correct {PREFIX}CATALOG"
         ) from error
+    return _tables(text, str(path))
 
 
-def _entries(text: str, source: str) -> dict[str, Download]:
-    hint = "see docs/models.md#catalogue"
+def _tables(text: str, source: str) -> dict[str, Any]:
     try:
-        parsed = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{source} is not valid TOML: {error}", hint=hint) from error
+        raise ConfigError(f"{source} is not valid TOML: {error}", hint=HINT) from error
+
+
+def _entries(tables: Mapping[str, Any], source: str) -> dict[str, Download]:
     found = {}
-    for name, fields in parsed.items():
+    for name, fields in tables.items():
+        if name == PRICES:
+            continue
         try:
             if not isinstance(fields, dict):
                 message = "not a table"
                 raise ValueError(message)
             found[name] = Download(name=name, **fields)
         except (ValidationError, TypeError, ValueError) as error:
-            raise ConfigError(f"{source}: [{name}] {_problem(error)}", hint=hint) from error
+            raise ConfigError(f"{source}: [{name}] {_problem(error)}", hint=HINT) from error
     return found
 
 

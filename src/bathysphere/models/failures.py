@@ -48,7 +48,7 @@ def is_transient(error: BaseException) -> bool:
         return error.__cause__ is not None and is_transient(error.__cause__)
     if getattr(error, "code", None) == _OUT_OF_CREDIT:
         return False
-    status = _status(error)
+    status = status_of(error)
     if status is not None:
         return status in _TRANSIENT or status in _SERVER_ERRORS
     if isinstance(error, ModelError):
@@ -71,7 +71,7 @@ def explain(error: Exception, name: str) -> BathysphereError | None:
     if _lost(error):
         hint = _START_HINTS.get(name.partition(":")[0], _UNREACHABLE_HINT)
         return ModelUnavailable(f"{name} is unreachable", hint=hint)
-    status = _status(error)
+    status = status_of(error)
     return None if status is None else _explain_status(status, error, name)
 
 
@@ -97,7 +97,8 @@ def _explain_status(status: int, error: Exception, name: str) -> BathysphereErro
     return RequestRefused(f"{name} rejected the request ({status}): {_first_line(error)}")
 
 
-def _status(error: BaseException) -> int | None:
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status with which a provider refused a call, if it did."""
     for attribute in ("status_code", "code"):
         value = getattr(error, attribute, None)
         if isinstance(value, int) and value in range(400, 600):

@@ -10,19 +10,24 @@ from dataclasses import dataclass, field
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from bathysphere.models.constrained_calls import Words
 from bathysphere.models.text_calls import MAX_PROSE
 
 MARK = "bathysphere_holds_calls"
 """In the metadata of a model call whose text may become calls."""
+
+STEP = "step"
+"""The mark of a call whose text is a step in JSON, of which only the words are shown."""
 
 _TAGS = ("<tool_call>", "<function=", "[TOOL_CALLS]", "<|python_tag|>")
 _LANGUAGE = 12
 """Characters that the name of a fence's language may have."""
 
 
-def marked(model: BaseChatModel) -> BaseChatModel:
-    """A copy of a model whose streamed text may be held back."""
-    return model.model_copy(update={"metadata": {**(model.metadata or {}), MARK: True}})
+def marked(model: BaseChatModel, *, is_step: bool = False) -> BaseChatModel:
+    """A copy of a model whose streamed text may be held back, or is a step in JSON."""
+    mark = {MARK: STEP if is_step else True}
+    return model.model_copy(update={"metadata": {**(model.metadata or {}), **mark}})
 
 
 @dataclass(slots=True)
@@ -33,6 +38,7 @@ class _Stream:
     has_shown: bool = False
     is_free: bool = False
     held: list[AIMessageChunk] = field(default_factory=list)
+    words: Words = field(default_factory=Words)
 
 
 class HeldText:
@@ -41,13 +47,21 @@ class HeldText:
     def __init__(self) -> None:
         self._streams: dict[str, _Stream] = {}
 
-    def feed(self, chunk: AIMessageChunk) -> list[AIMessageChunk]:
-        """Take a chunk; returns those that can be shown now."""
+    def feed(self, chunk: AIMessageChunk, mark: object = True) -> list[AIMessageChunk]:
+        """Take a chunk; returns those that can be shown now.
+
+        Args:
+            chunk: The next piece of a message.
+            mark: The mark of the model call that wrote it.
+        """
         stream = self._streams.setdefault(chunk.id or "", _Stream())
         if stream.is_free:
             return [chunk]
         stream.held.append(chunk)
-        stream.text += chunk.content if isinstance(chunk.content, str) else ""
+        text = chunk.content if isinstance(chunk.content, str) else ""
+        stream.text += text
+        if mark == STEP and not chunk.tool_call_chunks and stream.text.lstrip()[:1] in ("", "{"):
+            return _feed_words(stream, text)
         is_plain = isinstance(chunk.content, str) and not chunk.tool_call_chunks
         stream.is_free = not is_plain or (
             len(stream.text) > MAX_PROSE + _LANGUAGE and not may_be_call(stream.text)
@@ -70,6 +84,17 @@ class HeldText:
         # Its end closes the message for clients; the finished one follows under the same id.
         ends = (chunk for chunk in stream.held if not chunk.content)
         return [*ends, message]
+
+
+def _feed_words(stream: _Stream, text: str) -> list[AIMessageChunk]:
+    """The chunks of a step with its words in place of the JSON; none while it has no words."""
+    words = stream.words.feed(text)
+    if not stream.words.is_open:
+        return []
+    *before, last = stream.held
+    stream.held, stream.has_shown = [], True
+    blank = [chunk.model_copy(update={"content": ""}) for chunk in before]
+    return [*blank, last.model_copy(update={"content": words})]
 
 
 def may_be_call(text: str) -> bool:

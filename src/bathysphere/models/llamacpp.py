@@ -5,6 +5,7 @@ the same machine could use it. A process runs one server per file.
 """
 
 import atexit
+import hashlib
 import os
 import secrets
 import threading
@@ -15,7 +16,7 @@ from pydantic import SecretStr
 
 from bathysphere.core.errors import ModelUnavailable, missing_extra
 from bathysphere.models.check import ModelCheck, Probe, installed
-from bathysphere.models.names import ModelName
+from bathysphere.models.names import LLAMACPP, ModelName, parse
 from bathysphere.models.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -124,6 +125,19 @@ async def found(settings: ModelSettings, probe: Probe) -> list[str]:
     """List the GGUF files in the models folder."""
     del probe
     return sorted(path.stem for path in settings.folder.glob(f"*{SUFFIX}"))
+
+
+def file_hash(name: str, settings: ModelSettings) -> str | None:
+    """The SHA-256 hash of a model's GGUF file; None for a model of another provider.
+
+    Raises:
+        ModelUnavailable: The file does not exist.
+    """
+    parsed = parse(name)
+    if parsed.provider != LLAMACPP:
+        return None
+    with _find(parsed.name, settings.folder).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _usable_file(name: str, settings: ModelSettings) -> Path:

@@ -16,7 +16,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import ModelUnavailable
 from bathysphere.models.failures import explain
-from bathysphere.models.profiles import INSTALLATION, ModelReport, ProbeResult, Profile
+from bathysphere.models.profiles import (
+    CALLS,
+    INSTALLATION,
+    SCHEMA,
+    ModelReport,
+    ProbeResult,
+    Profile,
+)
 from bathysphere.models.structured_output import schema_settings
 from bathysphere.models.tokens import limit_output
 
@@ -180,9 +187,9 @@ class _Probe:
 
 
 ANSWERS, FOLLOWS, LANGUAGE = "answers", "follows an instruction", "answers in German"
-CALLS, TYPES, CHOOSES = "calls a tool", "gives typed arguments", "chooses among tools"
+TYPES, CHOOSES = "gives typed arguments", "chooses among tools"
 USES_RESULT, REFRAINS, PARALLEL = "uses a result", "answers without a tool", "calls in parallel"
-SCHEMA, SHORT, LONG = "keeps to a JSON schema", "2,000 tokens of context", "8,000 tokens of context"
+SHORT, LONG = "2,000 tokens of context", "8,000 tokens of context"
 
 PROBES = (
     _Probe(ANSWERS, _answers),
@@ -242,7 +249,7 @@ def trust_from(passed: set[str]) -> str:
     if passed.issuperset({CALLS, TYPES}):
         return "short tasks, one tool at a time; check what it did"
     if passed.issuperset({FOLLOWS, SCHEMA}):
-        return "questions about text, and answers in a fixed form; not tools"
+        return "questions about text; a tool at a time, by constrained calls; check what it did"
     if FOLLOWS in passed:
         return "short questions; not tools"
     return INSTALLATION

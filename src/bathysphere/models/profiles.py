@@ -24,6 +24,9 @@ INSTALLATION = "a test of the installation, nothing more"
 UNTESTED = "not tested: run `bathysphere models test {name}`"
 _FORMAT = 1
 
+CALLS, SCHEMA = "calls a tool", "keeps to a JSON schema"
+"""Names of the probes that decide how a model calls tools."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeResult:
@@ -47,6 +50,12 @@ class ModelReport:
     """When it was tested, in ISO format."""
     tokens_per_s: float | None = None
     first_token_s: float | None = None
+
+    @property
+    def needs_constraint(self) -> bool:
+        """Whether the model makes no native tool call, but keeps to a schema that has calls."""
+        states = {probe.name: probe.state for probe in self.probes}
+        return states.get(CALLS) == "failed" and states.get(SCHEMA) == "passed"
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -89,6 +98,13 @@ def profile_of(name: str, settings: ModelSettings) -> ProfileChoice:
     if report is None:
         return ProfileChoice("full", UNTESTED.format(name=name))
     return ProfileChoice(report.profile, f"tested on {report.tested_at[:10]}", trust)
+
+
+def needs_constraint(name: str, settings: ModelSettings) -> bool:
+    """Whether a model with the lean profile must be constrained in order to call tools."""
+    report = load_report(name, settings)
+    is_lean = profile_of(name, settings).profile == "lean"
+    return is_lean and report is not None and report.needs_constraint
 
 
 def report_path(name: str, settings: ModelSettings) -> Path:

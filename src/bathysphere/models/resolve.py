@@ -12,7 +12,7 @@ from bathysphere.core.errors import BathysphereError
 from bathysphere.models import demo, hosted, llamacpp, lm_studio, ollama
 from bathysphere.models.check import ModelCheck, Probe
 from bathysphere.models.names import DEMO, LLAMACPP, LM_STUDIO, OLLAMA, ModelName, Role, parse
-from bathysphere.models.profiles import Profile, choose_profile
+from bathysphere.models.profiles import Profile, choose_profile, needs_constraint
 from bathysphere.models.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ PROVIDERS: dict[str, Provider] = {
 """The providers with their own module; all others are `hosted`."""
 
 NAME_KEY = "bathysphere_model"
+CONSTRAINED = "bathysphere_constrained_calls"
+"""In the metadata of a model that calls tools only if its answers are constrained."""
 
 
 def resolve(name: str, settings: ModelSettings, *, retries: int = 0) -> "BaseChatModel":
@@ -59,6 +61,8 @@ def resolve(name: str, settings: ModelSettings, *, retries: int = 0) -> "BaseCha
     parsed = parse(name)
     model = _provider(parsed).chat_model(parsed, settings, retries=retries)
     model.metadata = {**(model.metadata or {}), NAME_KEY: str(parsed)}
+    if needs_constraint(name, settings):
+        model.metadata[CONSTRAINED] = True
     return model
 
 
@@ -80,6 +84,11 @@ def name_of(model: "BaseChatModel") -> str:
     """Return the `provider:name` a model was resolved from, or the best available name."""
     name = (model.metadata or {}).get(NAME_KEY)
     return str(name or getattr(model, "model_name", None) or type(model).__name__)
+
+
+def calls_constrained(model: "BaseChatModel") -> bool:
+    """Whether a model calls tools only if its answers are constrained."""
+    return bool((model.metadata or {}).get(CONSTRAINED))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

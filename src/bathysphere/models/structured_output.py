@@ -12,7 +12,13 @@ def schema_settings(model: BaseChatModel, schema: dict[str, Any]) -> dict[str, A
         chain: Any = model.with_structured_output(schema, method="json_schema")
     except (NotImplementedError, TypeError, ValueError, AttributeError):
         return {}
-    return dict(getattr(getattr(chain, "first", None), "kwargs", {}))
+    settings = dict(getattr(getattr(chain, "first", None), "kwargs", {}))
+    if "response_format" in settings and getattr(model, "use_responses_api", None) is False:
+        # Outside the body, OpenAI's client fails if the answer is cut off, and its stream drops
+        # what other servers add to it.
+        body = getattr(model, "extra_body", None) or {}
+        settings["extra_body"] = {**body, "response_format": settings.pop("response_format")}
+    return settings
 
 
 def without_stream(model: BaseChatModel) -> BaseChatModel:

@@ -13,11 +13,14 @@ from bathysphere.server import errors
 from bathysphere.server.custom_routes import CustomRoutes
 from bathysphere.server.help_files import HelpFiles
 from bathysphere.server.identity import Identify, once
+from bathysphere.server.identity.sign_in import IssuerOffer
 from bathysphere.server.langgraph_api.strict_json import Authorization
 from bathysphere.server.mcp.endpoint import McpEndpoint
 from bathysphere.server.models import loading_routes as model
 from bathysphere.server.models import routes as models
+from bathysphere.server.models import setup_routes
 from bathysphere.server.models.catalog import ListModels
+from bathysphere.server.models.setup import ModelSetup
 from bathysphere.server.pages import Pages
 from bathysphere.server.payments import routes as payments
 from bathysphere.server.process.services import Services
@@ -26,6 +29,7 @@ from bathysphere.server.research.service import ResearchService
 from bathysphere.server.routes import (
     agent,
     assistants,
+    conversations,
     crons,
     mcp,
     mcp_servers,
@@ -37,6 +41,7 @@ from bathysphere.server.routes import (
     store,
     system,
     threads,
+    usage,
     verifier,
 )
 from bathysphere.server.routes import memories as memory_routes
@@ -49,6 +54,8 @@ ROUTERS = (
     verifier.router,
     assistants.router,
     models.router,
+    conversations.shared_router,
+    conversations.router,  # before threads: its paths are not thread ids
     threads.router,
     state.router,
     protocol.router,
@@ -57,6 +64,7 @@ ROUTERS = (
     stateless.router,
     store.router,
     memory_routes.router,
+    usage.router,
     payments.router,
     workspaces.router,
     agent.router,
@@ -76,11 +84,13 @@ def create_app(
     stream_seconds: float = 3600.0,
     research: ResearchService | None = None,
     list_models: ListModels | None = None,
+    model_setup: ModelSetup | None = None,
     page_fetcher: Pages | None = None,
     mcp_hub: McpHub | None = None,
     custom_app: Starlette | None = None,
     authorization: Authorization | None = None,
     memories: MemoryMode = "opt-in",
+    sign_in: IssuerOffer | None = None,
 ) -> FastAPI:
     """Create the FastAPI app of an API process.
 
@@ -92,11 +102,14 @@ def create_app(
         stream_seconds: Maximum duration of a stream; the client then has to reconnect.
         research: Serves research reports and loads the model; None disables both.
         list_models: Lists the configured models; without it the list is empty.
+        model_setup: Lets the one person at this machine choose the model; without it, its routes
+            do not exist.
         page_fetcher: Fetches web pages for users; None disables it.
         mcp_hub: The MCP servers whose tools agents use.
         custom_app: The operator's own routes; whoever opens the app runs its lifespan.
         authorization: Decides about each request beside its owner; None allows what is the owner's.
         memories: Whether agents keep notes about people.
+        sign_in: Where people sign in with the browser; None if they use keys, or nothing.
     """
     app = describe_app()
     app.state.services = services
@@ -105,11 +118,15 @@ def create_app(
     app.state.stream_seconds = stream_seconds
     app.state.research = research
     app.state.list_models = list_models
+    app.state.model_setup = model_setup
     app.state.pages = page_fetcher
     app.state.memories = memories
+    app.state.sign_in = sign_in
     app.state.authorization = authorization
     app.state.mcp_servers = mcp_hub
     app.state.mcp = McpEndpoint(services)
+    if model_setup is not None:
+        app.include_router(setup_routes.router)
     app.router.default = HelpFiles(StaticFiles(app.router.default, routes=first_segments()))
     if custom_app is not None:
         app.router.default = CustomRoutes(custom_app, app.router.default, identify=identify)

@@ -6,13 +6,16 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Path, Request
 
+from bathysphere.core.errors import NotAllowed
 from bathysphere.core.identity import Owner
 from bathysphere.engine.crons.records import Grant
 from bathysphere.middleware.memories.notes import MemoryMode
 from bathysphere.server.asgi.admission import CHARGE_KEY
 from bathysphere.server.errors import NotSupported
-from bathysphere.server.identity import Unauthenticated, grant_of, identify_again
+from bathysphere.server.identity import Unauthenticated, grant_of, identify_again, roles_of
+from bathysphere.server.identity.identify import ADMIN
 from bathysphere.server.langgraph_api.idempotency import HEADER, MAX_LENGTH, RequestKey
+from bathysphere.server.langgraph_api.project_rules import RULES_KEY
 from bathysphere.server.pages import Pages
 from bathysphere.server.process.services import Services
 from bathysphere.server.research.service import ResearchService
@@ -30,7 +33,19 @@ async def _owner(request: Request) -> Owner:
     return owner
 
 
+async def _admin(request: Request, owner: Annotated[Owner, Depends(_owner)]) -> Owner:
+    """The owner, if authentication found that they are an administrator."""
+    if ADMIN not in roles_of(request):
+        raise NotAllowed("This needs an administrator", hint="see BATHYSPHERE_OIDC_ADMIN_CLAIM")
+    return owner
+
+
+async def _roles(request: Request, _: Annotated[Owner, Depends(_owner)]) -> frozenset[str]:
+    return roles_of(request)
+
+
 async def _request_key(
+    request: Request,
     owner: Annotated[Owner, Depends(_owner)],
     key: Annotated[
         str | None,
@@ -42,7 +57,7 @@ async def _request_key(
         ),
     ] = None,
 ) -> RequestKey:
-    return RequestKey(owner=owner, key=key)
+    return RequestKey(owner=owner, key=key, rules=request.scope.get(RULES_KEY))
 
 
 async def _grant(request: Request) -> Grant:
@@ -102,6 +117,9 @@ ResearchDep = Annotated[ResearchService, Depends(_research)]
 MemoryModeDep = Annotated[MemoryMode, Depends(_memory_mode)]
 PagesDep = Annotated[Pages, Depends(_pages)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
+CurrentAdmin = Annotated[Owner, Depends(_admin)]
+"""The caller's owner; everybody but administrators gets a 403."""
+CurrentRoles = Annotated[frozenset[str], Depends(_roles)]
 Key = Annotated[RequestKey, Depends(_request_key)]
 """The caller's owner, with the key of the request."""
 CurrentGrant = Annotated[Grant, Depends(_grant)]

@@ -28,6 +28,9 @@ STATUSES = {
     "run_not_found": 404,
     "graph_not_found": 404,
     "assistant_not_found": 404,
+    "share_not_found": 404,
+    "nothing_to_share": 422,
+    "too_many_shares": 429,
     "cron_not_found": 404,
     "invalid_schedule": 422,
     "invalid_webhook": 422,
@@ -42,6 +45,7 @@ STATUSES = {
     "token_refused": 400,
     "bad_refund_key": 422,
     "payment_required": 402,
+    "budget_exceeded": 402,  # not 429: clients repeat those, and it stays so until next month
     "no_storage": 404,
     "file_not_found": 404,
     "change_not_found": 404,

@@ -23,6 +23,8 @@ class Tenant:
     workspaces: Mapping[str, frozenset[str] | None] = field(default_factory=lambda: {"main": None})
     """Name of a workspace → its users; None means every user of the tenant."""
     quota: Quota = field(default_factory=Quota)
+    thread_ttl_days: float | None = None
+    """Days after their last use when threads are deleted; 0: never; None: the server's default."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,10 +42,25 @@ class Directory:
         allowed = tenant.workspaces.items()
         return tuple(sorted(n for n, users in allowed if users is None or owner.user in users))
 
+    def private_workspaces(self, owner: Owner) -> tuple[str, ...]:
+        """Return the names of the workspaces that nobody but this owner may use."""
+        tenant = self._tenant(owner)
+        alone = frozenset({owner.user})
+        found = tenant.workspaces.items() if tenant is not None else ()
+        return tuple(sorted(name for name, users in found if users == alone))
+
     def quota(self, tenant: str) -> Quota:
         """Return the quota of a tenant."""
         known = self.tenants.get(tenant, self.others)
         return known.quota if known else Quota(bytes=0, objects=0, runs=0)
+
+    def thread_ttl_minutes(self) -> dict[str, float | None]:
+        """Return the tenants whose threads do not expire by the server's default; None: never."""
+        return {
+            name: tenant.thread_ttl_days * 24 * 60 or None
+            for name, tenant in self.tenants.items()
+            if tenant.thread_ttl_days is not None
+        }
 
     def root(self, owner: Owner | None, workspace: str | None = None) -> Root:
         """Return the root of the requested workspace, or of the owner's only one.
@@ -93,9 +110,18 @@ def _tenant(name: str, given: Mapping[str, Any]) -> Tenant:
     for workspace, users in data.pop("workspaces", {"main": "*"}).items():
         Root(tenant=name, workspace=workspace)
         workspaces[workspace] = None if users == "*" else _users(users)
+    days = data.pop("thread_ttl_days", None)
     if data:
         raise ValueError(f"unknown in {name}: {', '.join(data)}")
-    return Tenant(workspaces=workspaces, quota=quota)
+    return Tenant(workspaces=workspaces, quota=quota, thread_ttl_days=_days(days))
+
+
+def _days(given: Any) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
+        raise ValueError("thread_ttl_days must be a number of days, or 0 for never")
+    return float(given)
 
 
 def _users(given: Any) -> frozenset[str]:

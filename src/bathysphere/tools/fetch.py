@@ -15,6 +15,7 @@ from urllib.parse import urljoin
 
 import httpx
 
+from bathysphere.core.tracing import span
 from bathysphere.tools.errors import FetchFailed, FetchRefused
 from bathysphere.tools.guard import GuardedTransport, Resolver
 from bathysphere.tools.parser_pool import ParseLimits
@@ -138,6 +139,13 @@ class Fetcher:
         await self.aclose()
 
     async def _limited(self, address: str, fetching: Coroutine[Any, Any, Fetched]) -> Fetched:
+        with span("fetch") as traced:
+            fetched = await self._within_time(address, fetching)
+            traced.set("http.response.status_code", fetched.status)
+            traced.set("http.response.body.size", len(fetched.body))
+            return fetched
+
+    async def _within_time(self, address: str, fetching: Coroutine[Any, Any, Fetched]) -> Fetched:
         try:
             async with asyncio.timeout(self.rules.timeout_s):
                 return await fetching

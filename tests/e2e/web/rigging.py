@@ -60,6 +60,7 @@ def environment(model: ModelServer, site: str) -> dict[str, str]:
         "BATHYSPHERE_MODEL_OPENAI_URL": model.openai_base_url,
         "BATHYSPHERE_MODEL_RETRIES": "0",
         "BATHYSPHERE_RUN_ATTEMPTS": "1",
+        "BATHYSPHERE_TITLES": "false",  # a title would take a turn of a story's script
         "BATHYSPHERE_RESEARCH_WHERE": "sample",
         "BATHYSPHERE_RESEARCH_SIGNING_KEY": "5a" * 32,
         "OPENAI_API_KEY": "none",

@@ -20,39 +20,6 @@ It was off Bermuda."""
 COUNTED = " ".join(f"Word {n}" for n in range(1, 61)) + " The end."
 
 
-READING = r'''Pressure grows with depth: $p = \rho g h$, or in full
-
-$$
-p(h) = p_0 + \int_0^h \rho(z)\, g \,dz
-- \frac{1}{2}\rho v^2
-$$
-
-where $\vec{g}$ points down, and for a layered sea
-
-\[
-\begin{pmatrix} p_1 \\ p_2 \\ p_3 \end{pmatrix}
-= \sum_{i=1}^{n} \rho_i \, g \, \Delta h_i \begin{pmatrix} 1 \\ 1 \\ 1 \end{pmatrix}
-\]
-
-It costs \$5 to $10 a day; $\notacommand{1}$ means nothing.
-
-| where | depth in m | bar | note |
-|---|---|---|---|
-| surface | 0 | 1.0 | =1+1 |
-| Beebe, 1934 | 923 | 93.9 | $p$ |
-
-```python
-def pressure(depth: float) -> float:
-    """The pressure in bar; 0 is the surface."""
-    return 1.0 + depth * 0.1  # roughly
-```
-
-```whalesong
-sing <script>window.hacked = 1</script>
-```
-
-That is all.'''
-
 DIAGRAMS = """The way down:
 
 ```mermaid
@@ -107,11 +74,6 @@ def test_from_the_first_question_to_a_streamed_answer(story):
     story("first_question", [slowly(says(DEEP), pause=0.05)])
 
 
-def test_an_answer_is_read_with_formulas_code_and_tables(story, within):
-    figures = story("reading", [slowly(says(READING), pause=0.01)])
-    within(figures["layout_shift"], 0.02, figures)
-
-
 def test_diagrams_are_drawn_and_what_is_hostile_in_them_does_nothing(story):
     story("diagrams", [says(DIAGRAMS)])
 
@@ -123,6 +85,15 @@ def test_an_ambiguous_request_is_asked_about_and_answered(story):
     ]
     ask = calls("ask_choices", question="Which bank do you mean?", options=options)
     story("clarify", [ask, says("How the money house began.")])
+
+
+def test_news_of_a_hidden_page_is_shown_without_contents(story):
+    script = [
+        calls("write_file", file_path="/secret.md", content="a small secret"),
+        edit("/secret.md", "small", "large"),
+        slowly(says("The secret is written."), pause=0.2),
+    ]
+    story("notifications", script)
 
 
 def test_three_requests_of_two_subagents_are_answered_out_of_order(story):
@@ -173,12 +144,6 @@ def test_a_message_is_edited_and_answered_again_and_every_version_is_kept(story)
 def test_stop_keeps_what_was_written_and_errors_say_what_to_do(story):
     script = [slowly(says(COUNTED), pause=0.1), refuses(400, "No."), says("Now it works.")]
     story("stop", script)
-
-
-def test_a_long_answer_with_many_calls_never_blocks_the_page(story, within):
-    figures = story("long")
-    assert figures["characters"] > 100_000  # of 200 kB of Markdown
-    within(figures["longest_task_ms"], 100, figures)
 
 
 def test_every_view_is_accessible_in_every_form_and_by_keys(story):

@@ -1,5 +1,7 @@
 """The queue's length as the autoscaler asks for it, and the metrics, from a real database."""
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -8,12 +10,15 @@ import yaml
 from psycopg.types.json import Jsonb
 from redis.asyncio import Redis
 
+from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database, open_pool
+from bathysphere.engine.tenant_shares import acting_owner
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.measured import MeasuredQueue
 from bathysphere.server.observability.metrics import Metrics
 
 pytestmark = pytest.mark.services
+ME = Owner(tenant="t", user="u")
 SCALING = Path(__file__).parents[3] / "deploy/kubernetes/base/worker-scaling.yaml"
 
 
@@ -53,6 +58,56 @@ async def test_the_metrics_show_the_queue(pool, three_runs):
     assert 'bathysphere_runs{status="running"} 1.0' in text
     waited = metrics.registry.get_sample_value("bathysphere_queue_oldest_seconds")
     assert 59 < waited < 120
+
+
+async def test_a_run_behind_another_or_not_yet_due_does_not_wait_for_a_worker(pool, three_runs):
+    metrics = Metrics()
+    async with pool.connection() as connection:
+        await connection.execute(
+            "UPDATE engine.runs SET status = 'running' WHERE seq ="
+            " (SELECT min(seq) FROM engine.runs)"
+        )
+    await metrics.update_queue(pool)
+    assert metrics.registry.get_sample_value("bathysphere_queue_oldest_seconds") == 0
+    async with pool.connection() as connection:
+        await connection.execute(
+            "UPDATE engine.runs SET status = 'success' WHERE status = 'running'"
+        )
+    await metrics.update_queue(pool)
+    assert metrics.registry.get_sample_value("bathysphere_queue_oldest_seconds") > 59
+    async with pool.connection() as connection:
+        await connection.execute(
+            "WITH job AS (INSERT INTO procrastinate_jobs (queue_name, task_name, scheduled_at)"
+            " VALUES ('runs', 'run', now() + interval '1 day') RETURNING id)"
+            " UPDATE engine.runs SET job_id = job.id FROM job WHERE status = 'pending'"
+        )
+    await metrics.update_queue(pool)
+    assert metrics.registry.get_sample_value("bathysphere_queue_oldest_seconds") == 0
+    async with pool.connection() as connection:
+        await connection.execute("TRUNCATE procrastinate_jobs CASCADE")
+
+
+async def test_waits_for_connections_are_measured(edge_database):
+    metrics = Metrics()
+    async with open_pool(replace(edge_database, max_size=1)) as pool:
+        metrics.watch_pool(pool)
+        async with pool.connection():
+            waiting = asyncio.create_task(_use(pool))
+            await asyncio.sleep(0.2)
+            assert metrics.registry.get_sample_value("bathysphere_pool_waiting") == 1
+        await waiting
+        acting_owner.set(ME)
+        await asyncio.gather(*(_use(pool, 0.1) for _ in range(3)))
+        value = metrics.registry.get_sample_value
+        assert value("bathysphere_pool_waits_total") >= 1
+        assert value("bathysphere_pool_wait_seconds_total") > 0.15
+        assert 0.25 < value("bathysphere_pool_share_wait_seconds_total") < 1
+        assert value("bathysphere_pool_connections_max") == 1
+
+
+async def _use(pool, seconds: float = 0) -> None:
+    async with pool.connection():
+        await asyncio.sleep(seconds)
 
 
 async def test_a_healthy_process_is_ready_until_it_leaves(pool):
@@ -102,9 +157,7 @@ async def test_a_run_taken_back_from_a_dead_worker_is_counted(pool, edge_databas
         await connection.execute("TRUNCATE procrastinate_jobs CASCADE")
 
 
-async def test_adopted_and_taken_back_runs_and_waits_for_connections_are_counted(
-    edge_database, three_runs
-):
+async def test_adopted_and_taken_back_runs_are_counted(edge_database, three_runs):
     metrics = Metrics()
     async with open_pool(edge_database) as pool:
         queue = MeasuredQueue(pool, database=edge_database, metrics=metrics)
@@ -116,8 +169,6 @@ async def test_adopted_and_taken_back_runs_and_waits_for_connections_are_counted
         worker_id = await jobs.register_worker()
         await jobs.fetch_job(["runs"], worker_id)
         await queue.requeue_missing(worker_id, await queue.find_missing(worker_id, []))
-        metrics.update_pool(pool)
     value = metrics.registry.get_sample_value
     assert value("bathysphere_adoptions_total") == len(adopted) > 0
     assert value("bathysphere_taken_back_total") == 1
-    assert value("bathysphere_pool_waits") is not None

@@ -96,6 +96,29 @@ def test_ctrl_c_hands_the_run_on_closes_streams_and_the_next_start_finishes_it(c
     assert len(people) == 1
 
 
+def test_keys_are_made_and_revoked_while_the_embedded_server_runs(command, tmp_path):
+    folder = tmp_path / "data"
+    url = command("serve", "--data-dir", str(folder), "--auth", "api-key").url()
+    [postgres] = postgres_of(folder)
+
+    def keys(*arguments: str) -> str:
+        return command("keys", "--data-dir", str(folder), *arguments).output()
+
+    def status(key: str) -> int:
+        headers = {"authorization": f"Bearer {key}"}
+        return httpx.post(f"{url}/threads", json={}, headers=headers).status_code
+
+    made = [keys("create", "--tenant", "acme", "--user", who) for who in ("ada", "bob")]
+    ada, bob = (text.splitlines()[0] for text in made)
+    assert [status(ada), status(bob), status("bsk_none")] == [200, 200, 401]
+    listed = keys("list")
+    assert all(key.split("_")[1] in listed for key in (ada, bob))
+    keys("revoke", ada.split("_")[1])
+    assert [status(ada), status(bob)] == [401, 200]
+    # The command neither started a second PostgreSQL nor stopped the one that it used.
+    assert postgres_of(folder) == [postgres]
+
+
 def test_a_second_ctrl_c_does_not_wait(command, tmp_path):
     patient = {"BATHYSPHERE_STOP_DELAY_SECONDS": "60"}
     server = command("serve", "--data-dir", str(tmp_path / "data"), **patient)

@@ -58,8 +58,8 @@ async def test_a_run_whose_hand_on_was_not_heard_of_keeps_its_place_in_the_queue
     requeue = Attempts.requeue
     lost: list[bool] = []
 
-    async def unheard(self: Attempts, run, *, is_strike: bool) -> None:
-        await requeue(self, run, is_strike=is_strike)
+    async def unheard(self: Attempts, run, **options) -> None:
+        await requeue(self, run, **options)
         if not lost:
             lost.append(True)
             raise ConnectionLost

@@ -355,10 +355,17 @@ def test_a_body_does_not_keep_a_handler_from_being_asked(database):
     asyncio.run(scenario())
 
 
-def test_mcp_is_refused_where_a_filter_would_have_to_be_applied(database):
+def test_research_asks_about_the_thread_that_a_request_names(database):
     async def scenario() -> None:
+        async with serving(database, new_auth()) as caller:
+            hidden = (await caller("alice")("POST", "/threads", {})).json()["thread_id"]
         async with serving(database, owner_auth()) as caller:
-            answer = await caller("alice")("POST", "/mcp", {"jsonrpc": "2.0", "id": 1})
-            assert answer.status_code == 403
+            alice = caller("alice")
+            for path, body in (
+                ("/api/research", {"query": "why?", "thread_id": hidden}),
+                ("/api/research/approve", {"thread_id": hidden, "decision": "approve"}),
+            ):
+                answer = await alice("POST", path, body)
+                assert (answer.status_code, answer.json()["error"]) == (404, "thread_not_found")
 
     asyncio.run(scenario())

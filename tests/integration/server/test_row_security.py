@@ -159,6 +159,8 @@ def _without_one(statement: str, number: int, query: str) -> str:
 
 READERS = (
     "engine.threads",
+    "engine.conversations.message_index",
+    "engine.conversations.shares",
     "engine.crons.service",
     "engine.runs.service",
     "engine.attempt_services.file_changes",
@@ -170,12 +172,17 @@ READERS = (
 async def test_the_mutation_takes_the_wall_away(town, statements, monkeypatch):  # noqa: F811
     """With clauses gone and row-level security off, Bob reads Alice's: so the rest is the proof."""
     sent = statements()
+    monkeypatch.setattr("bathysphere.engine.conversations.message_index._tag", _tag_of_alice)
     for module in READERS:
         monkeypatch.setattr(f"bathysphere.{module}.tenant_connection", _as_owner_of_the_tables)
     thread, run = town.ids["thread_id"], town.ids["run_id"]
     read = {
         "threads": await town.call("bob", "GET", f"/threads/{thread}"),
         "search": await town.call("bob", "POST", "/threads/search", json={}),
+        "shares": await town.call("bob", "GET", f"/threads/{thread}/shares"),
+        "messages": await town.call(
+            "bob", "POST", "/threads/messages/search", json={"query": "secret"}
+        ),
         "count": await town.call("bob", "POST", "/threads/count", json={}),
         "runs": await town.call("bob", "GET", f"/threads/{thread}/runs/{run}"),
         "list of runs": await town.call("bob", "GET", f"/threads/{thread}/runs"),
@@ -184,8 +191,9 @@ async def test_the_mutation_takes_the_wall_away(town, statements, monkeypatch): 
         "crons": await town.call("bob", "POST", "/runs/crons/search", json={}),
         "items": await town.call("bob", "POST", "/store/items/search", json={}),
     }
-    for name in ("threads", "search", "items", "cron", "crons"):
+    for name in ("threads", "search", "shares", "items", "cron", "crons"):
         assert SECRET in read[name].text, name
+    assert "".join(p["text"] for p in read["messages"].json()[0]["hits"][0]["excerpt"]) == SECRET
     assert read["state"].status_code == 200
     assert run in read["runs"].text
     assert run in read["list of runs"].text
@@ -199,6 +207,11 @@ def _as_owner_of_the_tables(pool, owner):
     return pool.connection()
 
 
+def _tag_of_alice(owner):
+    del owner
+    return test_walls.ALICE.digest[:12]
+
+
 PLANTED = (
     "INSERT INTO checkpoints (thread_id, checkpoint_id, checkpoint) VALUES (%(thread)s, 'c', '{}')",
     "INSERT INTO checkpoint_blobs (thread_id, channel, version, type)"
@@ -209,6 +222,8 @@ PLANTED = (
 )
 TABLES = (
     "engine.threads",
+    "engine.message_texts",
+    "engine.shares",
     "engine.runs",
     "engine.file_changes",
     "checkpoints",

@@ -24,9 +24,12 @@ from bathysphere.agents.research.snapshot_store import StoredSnapshots
 from bathysphere.backends.object_store import BucketConfig, open_bucket
 from bathysphere.core.identity import Owner
 from bathysphere.engine.attempt_services.owned_store import OwnedStore
+from bathysphere.engine.conversations.message_index import index_messages
+from bathysphere.engine.conversations.message_texts import MessageText
 from bathysphere.engine.crons.service import CronLimits
 from bathysphere.engine.events.log import Event
 from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.usage.journal import CallJournal, record_usage
 from bathysphere.evidence.snapshots import take_snapshot
 from bathysphere.models.settings import ModelSettings
 from bathysphere.policy.permission import Call
@@ -39,6 +42,7 @@ from bathysphere.tenancy.directory import Directory, Tenant
 
 pytestmark = pytest.mark.services
 SECRET = "the-secret-of-alice"
+ALICE = Owner(tenant="alice", user="alice")
 KEY = "02" + "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
 # Nobody answers there: what must be refused is refused without asking a mint.
 PAID = PaymentSettings(mint="http://127.0.0.1:9", secret=SecretStr("s" * 32))
@@ -72,6 +76,9 @@ NAMED: dict[tuple[str, str], dict[str, Any]] = {
     ("DELETE", "/threads/{thread_id}"): {},
     ("POST", "/threads/{thread_id}/copy"): {},
     ("GET", "/threads/{thread_id}/storage"): {},
+    ("POST", "/threads/{thread_id}/shares"): {"json": {}},
+    ("GET", "/threads/{thread_id}/shares"): {},
+    ("DELETE", "/threads/{thread_id}/shares/{share_id}"): {},
     ("GET", "/threads/{thread_id}/stream"): {},
     ("GET", "/threads/{thread_id}/state"): {},
     ("POST", "/threads/{thread_id}/state"): {"json": {"values": {"items": ["mine"]}}},
@@ -149,6 +156,7 @@ INITIALIZE = {
 ASKED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/threads/search"): {"json": {}},
     ("POST", "/threads/count"): {"json": {}},
+    ("POST", "/threads/messages/search"): {"json": {"query": "a"}},
     ("POST", "/threads/prune"): {"json": {"thread_ids": ["{thread_id}"]}},
     ("POST", "/runs/crons/search"): {"json": {}},
     ("POST", "/runs/crons/count"): {"json": {}},
@@ -161,6 +169,7 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/store/namespaces"): {"json": {}},
     ("GET", "/workspaces"): {},
     ("GET", "/memories"): {},
+    ("GET", "/usage"): {"params": {"by": "model"}},
     ("DELETE", "/memories/{note}"): {},
     ("POST", "/assistants/search"): {"json": {"limit": 1000}},
     ("POST", "/assistants/count"): {"json": {}},
@@ -169,7 +178,9 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
 OPEN = {
     ("GET", "/ok"),
     ("GET", "/info"),
+    ("GET", "/sign-in"),
     ("GET", "/verify"),
+    ("GET", "/shared/{share_id}"),
     ("GET", "/docs"),
     ("GET", "/models"),
     ("GET", "/mcp-servers"),
@@ -237,6 +248,8 @@ class Town:
         place = f"/threads/{thread['thread_id']}"
         run = await self.call("alice", "POST", f"{place}/runs", json=RUN)
         self.ids["run_id"] = run.json()["run_id"]
+        await self.say(run.json()["run_id"], SECRET)
+        self.ids["share_id"] = await self.share(thread["thread_id"], SECRET)
         cron = {**CRON, "metadata": {"of": SECRET}}
         made = await self.call("alice", "POST", f"{place}/runs/crons", json=cron)
         self.ids["cron_id"] = made.json()["cron_id"]
@@ -262,6 +275,31 @@ class Town:
         session = await self.call("alice", "POST", "/mcp", json=INITIALIZE, headers=accept)
         self.ids["mcp_session"] = session.headers["mcp-session-id"]
         await self.furnish_workspace()
+        await self.use(run.json()["run_id"], SECRET)
+
+    async def use(self, run_id, model):
+        """Model calls of alice's run: one in its usage, one that goes on."""
+        run = await self.services.runs.get(UUID(run_id), owner=ALICE)
+        clock = self.services.clock
+        journal = CallJournal(self.services.pool, run, clock=clock)
+        await journal.begin(uuid4(), model=model, input_tokens=1)
+        async with self.services.pool.connection() as connection:
+            await record_usage(connection, run, await journal.close())
+        await journal.begin(uuid4(), model=model, input_tokens=1)
+
+    async def say(self, run_id, words):
+        """What a run of alice's said, as its end would have indexed it."""
+        run = await self.services.runs.get(UUID(run_id), owner=ALICE)
+        async with self.services.pool.connection() as connection:
+            await index_messages(connection, run, [MessageText("m", "person", words)])
+
+    async def share(self, thread_id, words):
+        """A snapshot that alice shares."""
+        texts = [MessageText("m", "person", words)]
+        made = await self.services.shares.create(
+            UUID(thread_id), texts, owner=ALICE, title=words, days=7
+        )
+        return made.share_id
 
     async def furnish_workspace(self):
         """A workspace that only alice may use, with a file in it and a change of that file."""
@@ -284,7 +322,8 @@ class Town:
         async with self.services.pool.connection() as connection:
             tables = ["engine.threads", "engine.runs", "engine.crons", "checkpoints", "store"]
             tables += ["payments.sessions", "engine.file_changes"]
-            tables += ["engine.assistants", "engine.assistant_versions"]
+            tables += ["engine.assistants", "engine.assistant_versions", "engine.message_texts"]
+            tables += ["engine.shares", "engine.usage", "engine.model_calls"]
             listed = self.services.workspaces.bucket.listing("alice").metas
             rows = {"bucket": [(meta.key, meta.version) for meta in listed]}
             for table in tables:

@@ -4,12 +4,13 @@ import asyncio
 import gzip
 import tracemalloc
 import zlib
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 from loopback import redirect, response, web
 
 from bathysphere.core.clock import SystemClock
+from bathysphere.core.tracing import span_factory
 from bathysphere.tools.errors import FetchFailed, FetchRefused
 from bathysphere.tools.fetch import Fetcher, FetchRules
 from bathysphere.tools.pages import PageReader
@@ -41,6 +42,30 @@ async def test_a_page_comes_back_with_its_kind_and_where_it_was():
         assert got.final_url == "http://site.example/new?x=1"
         assert (got.content_type, got.charset, got.body) == ("text/html", "utf-8", b"<p>hi</p>")
         assert "Host: site.example\r\n" in server.asked[0]
+
+
+async def test_a_fetch_is_traced_by_its_status_and_size_and_nothing_else():
+    seen: list[tuple[str, dict[str, object]]] = []
+
+    class Recorded:
+        def set(self, name: str, value: object) -> None:
+            seen[-1][1][name] = value
+
+    @contextmanager
+    def record(name, values):
+        seen.append((name, dict(values)))
+        yield Recorded()
+
+    async with site() as (server, fetcher):
+        server.answers["/s3cret"] = response(b"s3cret")
+        token = span_factory.set(record)
+        try:
+            await fetcher.get("http://site.example/s3cret")
+        finally:
+            span_factory.reset(token)
+        await fetcher.get("http://site.example/s3cret")
+    counted = {"http.response.status_code": 200, "http.response.body.size": 6}
+    assert seen == [("fetch", counted)]
 
 
 async def test_no_cookie_is_kept_and_extra_headers_stay_with_the_first_request():

@@ -87,6 +87,7 @@ def test_importing_the_package_imports_nothing_of_the_agent_stack():
 def test_every_module_of_the_folder_is_a_command():
     modules = {path.stem for path in FOLDER.glob("*.py")} - {
         "__init__",
+        "database",
         "failures",
         "main",
         "mcp_hub",

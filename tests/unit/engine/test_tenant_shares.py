@@ -124,6 +124,16 @@ async def test_a_tenant_that_used_more_than_the_others_waits_until_it_is_forgott
     await asyncio.wait_for(waiting, 1)
 
 
+async def test_a_tenant_does_not_wait_for_one_that_has_more_requests_open():
+    shares = TenantShares(ShareLimits(at_once=4, free_usage=0.1))
+    crowd = asked(shares, *[BOB] * 8)
+    await granted(*crowd)
+    await hold(shares, ADA, 30.0)
+    assert await granted(*asked(shares, ADA)) == [True], "the crowd is the other's"
+    for task in crowd:
+        task.cancel()
+
+
 async def test_equal_tenants_do_not_wait_for_each_other():
     shares = TenantShares(ShareLimits(at_once=4, free_usage=0.1))
     for owner in (ADA, BOB):

@@ -79,6 +79,7 @@ def test_the_order_of_the_default_stack_is_this(monkeypatch):
         "AnthropicPromptCachingMiddleware",
         "LoopsMiddleware",
         "TextCallsMiddleware",
+        "ConstrainedCallsMiddleware",
         "FailuresMiddleware",
         "LimitsMiddleware",
         "PaymentsMiddleware",

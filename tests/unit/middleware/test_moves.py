@@ -353,3 +353,8 @@ def test_providers_that_can_hold_an_answer_to_a_schema_are_told_to():
     ollama = pytest.importorskip("langchain_ollama")
     assert "format" in schema_settings(ollama.ChatOllama(model="any"), SCHEMA)
     assert schema_settings(ScriptedChatModel(), SCHEMA) == {}
+    local = openai.ChatOpenAI(
+        model="any", api_key="any", use_responses_api=False, extra_body={"return_progress": True}
+    )
+    body = schema_settings(local, SCHEMA)["extra_body"]
+    assert (body["return_progress"], body["response_format"]["type"]) == (True, "json_schema")

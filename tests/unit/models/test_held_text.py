@@ -1,9 +1,11 @@
 """Text that may be a call is held until it is known; everything else flows."""
 
+import json
+
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from bathysphere.models.held_text import HeldText, may_be_call
+from bathysphere.models.held_text import STEP, HeldText, may_be_call
 
 CALL = '{"name": "ls", "arguments": {"path": "/"}}'
 
@@ -84,3 +86,39 @@ def test_long_answers_are_not_read_again_for_each_chunk():
     for chunk in chunks("word " * 200_000, 5):
         held.feed(chunk)
     assert not may_be_call("word " * 1000)
+
+
+# ── steps in JSON ──
+
+
+def stepped(text, final, size):
+    held = HeldText()
+    shown = [part for chunk in chunks(text, size) for part in held.feed(chunk, STEP)]
+    return shown, held.settle(final)
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_of_a_step_only_the_words_are_shown(size):
+    words = 'One "fish",\nzwei Fische \U0001f41f'
+    shown, left = stepped(
+        json.dumps({"next": {"answer": words}}, indent=2), AIMessage(words, id="m"), size
+    )
+    assert "".join(part.text for part in shown) == words
+    assert shown[-1].chunk_position == "last"
+    assert left == []
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_a_step_that_calls_is_held_until_the_call_is_known(size):
+    call = {"next": {"tool": "say", "arguments": {"answer": "x"}}}
+    final = AIMessage("", id="m", tool_calls=[{"name": "say", "args": {}, "id": "1"}])
+    shown, left = stepped(json.dumps(call), final, size)
+    assert shown == []
+    assert left == [final]
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_prose_of_a_server_that_ignores_the_schema_flows(size):
+    shown, left = stepped("Hello there.", AIMessage("Hello there.", id="m"), size)
+    assert "".join(part.text for part in shown) == "Hello there."
+    assert left == []

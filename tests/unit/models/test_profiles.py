@@ -1,11 +1,14 @@
 """Profiles: which one a model has, and where that is stored."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from bathysphere.core.errors import ConfigError
 from bathysphere.models.profiles import (
+    CALLS,
+    SCHEMA,
     ModelReport,
     ProbeResult,
     choose_profile,
@@ -14,7 +17,7 @@ from bathysphere.models.profiles import (
     report_path,
     save_report,
 )
-from bathysphere.models.resolve import Models
+from bathysphere.models.resolve import Models, calls_constrained, resolve
 from bathysphere.models.settings import ModelSettings
 
 NAME = "ollama:qwen3:4b/it"
@@ -102,3 +105,25 @@ def test_the_models_of_the_settings_have_the_profile(tmp_path):
     assert Models.from_settings(settings).profile == "full"
     save_report(report(name="demo:tour"), settings)
     assert Models.from_settings(settings).profile == "lean"
+
+
+@pytest.mark.parametrize(
+    ("calls", "schema", "profile", "chosen", "is_constrained"),
+    [
+        ("failed", "passed", "lean", "auto", True),
+        ("failed", "passed", "full", "lean", True),
+        ("failed", "passed", "lean", "full", False),
+        ("passed", "passed", "lean", "auto", False),
+        ("failed", "failed", "lean", "auto", False),
+    ],
+)
+def test_calls_are_constrained_if_the_report_says_that_the_model_needs_it(
+    tmp_path, calls, schema, profile, chosen, is_constrained
+):
+    pytest.importorskip("langchain_ollama")
+    settings = settings_in(tmp_path, profile=chosen)
+    states = {CALLS: calls, SCHEMA: schema}
+    probes = tuple(ProbeResult(name=name, state=state) for name, state in states.items())
+    save_report(replace(report(profile), probes=probes), settings)
+    assert calls_constrained(resolve(NAME, settings)) is is_constrained
+    assert not calls_constrained(resolve("ollama:other", settings))

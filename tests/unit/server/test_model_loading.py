@@ -27,6 +27,6 @@ async def test_an_unforeseen_failure_ends_the_wait_and_can_be_tried_again(monkey
     assert one[-1]["hint"]
     assert other[-1]["status"] == "error"
     with pytest.raises(ZeroDivisionError):
-        await loading._task
+        await loading._load._task
     async with asyncio.timeout(5):
         assert (await followed(loading))[-1]["status"] == "ready"

@@ -1,5 +1,7 @@
 """Loading the operator's model from a program that fetches its models itself."""
 
+import asyncio
+
 import pytest
 
 from bathysphere.core.errors import ModelUnavailable, UpstreamError
@@ -63,3 +65,28 @@ async def test_a_model_that_is_there_is_not_pulled(ollama):
 async def test_a_pull_that_fails_is_the_last_event(ollama, error):
     ollama(error=error)
     assert (await events())[-1]["error"] == error.message
+
+
+async def test_another_choice_gives_up_the_load_and_tells_who_follows(ollama, monkeypatch):
+    ollama("here")
+    begun = asyncio.Event()
+
+    async def endless(name, settings, *, progress):
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(loading, "pull", endless)
+    load = ModelLoading(ModelSettings(main="ollama:qwen3:4b"))
+    following = asyncio.create_task(collected(load))
+    async with asyncio.timeout(5):
+        await begun.wait()
+        load.use(ModelSettings(main="ollama:here"))
+        told = await following
+        again = await collected(load)
+    assert told[-1]["error"] == "Another model was chosen"
+    assert [event["modelId"] for event in again] == ["ollama:here"] * len(again)
+    assert again[-1]["status"] == "ready"
+
+
+async def collected(load):
+    return [event async for event in await load.follow()]

@@ -20,7 +20,7 @@ from bathysphere.server.project_auth.authenticate import ProjectIdentity, load_a
 from bathysphere.server.project_auth.filters import AccessDenied
 from bathysphere.server.project_auth.operations import OPERATIONS
 
-NO_USER_DATA = {"/ok", "/info", "/docs", "/verify"}
+NO_USER_DATA = {"/shared/{share_id}", "/ok", "/info", "/docs", "/sign-in", "/verify"}
 
 
 def identify(handler) -> Owner:

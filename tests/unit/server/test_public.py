@@ -5,7 +5,7 @@ from fastapi.routing import APIRoute
 
 from bathysphere.server.app import ROUTERS, first_segments
 from bathysphere.server.deps import CurrentOwner
-from bathysphere.server.identity.public_routes import PUBLIC_PATHS, public_requests
+from bathysphere.server.identity.public_routes import PUBLIC_PATHS, SHARED_PREFIX, public_requests
 
 IDENTIFY = CurrentOwner.__metadata__[0].dependency
 
@@ -23,7 +23,7 @@ def asks_for_an_owner(route: APIRoute) -> bool:
 def test_the_public_paths_are_exactly_the_routes_that_ask_for_no_owner():
     routes = [r for router in ROUTERS for r in router.routes if isinstance(r, APIRoute)]
     without = {(m, r.path) for r in routes if not asks_for_an_owner(r) for m in r.methods}
-    assert without == {("GET", path) for path in PUBLIC_PATHS}
+    assert without == {("GET", path) for path in (*PUBLIC_PATHS, f"{SHARED_PREFIX}{{share_id}}")}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,9 @@ def test_the_public_paths_are_exactly_the_routes_that_ask_for_no_owner():
         ("GET", "/threads/x/state", False),
         ("POST", "/threads/search", False),
         ("GET", "/payments", True),
+        ("GET", "/shared/some-link", True),
+        ("POST", "/shared/some-link", False),
+        ("GET", "/shared", False),
         ("GET", "/docs", False),
         ("GET", "/openapi.json", False),
         ("OPTIONS", "/threads", False),

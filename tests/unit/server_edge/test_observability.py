@@ -1,16 +1,20 @@
 """Logs, meters and spans: what they show, and that they show no contents."""
 
+import asyncio
 import contextlib
 import io
+import itertools
 import json
 import logging
 import sys
+import time
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import tool
+from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -19,16 +23,19 @@ from opentelemetry.trace import StatusCode
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
+from bathysphere.core.tracing import span, tool_span
 from bathysphere.engine.events.log import Event, MemoryEventLog
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.server.observability import calls as calls_module
 from bathysphere.server.observability.calls import traced_calls
 from bathysphere.server.observability.logs import JsonLines, TextLines, bind, bound, set_up_logs
+from bathysphere.server.observability.loop_lag import measure_loop_lag
 from bathysphere.server.observability.measured import MeasuredLog
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.testing import ScriptedChatModel, calls, says
 from bathysphere.testing.event_log_contract import ME
+from bathysphere.tools.search.contract import search_with
 
 # ── logs ──
 
@@ -128,12 +135,26 @@ async def test_ends_of_runs_are_counted_as_they_pass_the_log():
     other = Event(channel="updates", run_id="a", data={"event": "x", "status": "success"}).encode()
     await log.append(thread, [other, lifecycle("a", "completed", status="success")], owner=ME)
     await log.append(thread, [lifecycle("b", "handed_on")], owner=ME)
-    await log.append(thread, [lifecycle("c", "failed", status="error")], owner=ME)
+    lost = {"code": "worker_lost", "message": "…"}
+    await log.append(thread, [lifecycle("c", "failed", status="error", error=lost)], owner=ME)
     text = metrics.render().decode()
     assert 'bathysphere_runs_ended_total{graph="simple",status="success"} 1.0' in text
     assert 'bathysphere_runs_ended_total{graph="simple",status="error"} 1.0' in text
     assert 'bathysphere_run_seconds_count{graph="simple"} 1.0' in text
+    assert "bathysphere_dead_letters_total 1.0" in text
     assert await log.last_id(thread) > 0
+
+
+async def test_a_blocked_loop_is_late():
+    metrics = Metrics()
+    task = asyncio.create_task(measure_loop_lag(metrics, SystemClock(), every=0.01))
+    await asyncio.sleep(0.05)
+    time.sleep(0.3)  # noqa: ASYNC251  # what is measured
+    await asyncio.sleep(0.05)
+    task.cancel()
+    assert metrics.registry.get_sample_value("bathysphere_loop_lag_seconds_sum") > 0.28
+    late = metrics.registry.get_sample_value("bathysphere_loop_lag_seconds_bucket", {"le": "0.25"})
+    assert metrics.registry.get_sample_value("bathysphere_loop_lag_seconds_count") - late == 1
 
 
 # ── spans ──
@@ -198,6 +219,49 @@ async def test_a_tool_that_waits_for_a_person_has_not_failed(spans):
     assert by_name["execute_tool look"].status.status_code is StatusCode.UNSET
 
 
+async def test_nodes_of_a_graph_and_what_they_do_have_spans_without_contents(spans):
+    class Failing:
+        name = "own"
+
+        async def search(self, query: str, *, limit: int = 8) -> list[Any]:
+            with span("fetch") as fetched:
+                fetched.set("http.response.status_code", 503)
+            raise LookupError(f"nothing on {query}")
+
+    async def look_up(state: dict[str, Any]) -> dict[str, Any]:
+        with tool_span("web_search"), contextlib.suppress(LookupError):
+            await search_with(Failing(), "s3cret", limit=1)
+        return {}
+
+    async def fail(state: dict[str, Any]) -> dict[str, Any]:
+        raise LookupError("s3cret")
+
+    builder = StateGraph(dict)
+    builder.add_node("look_up", look_up)
+    builder.add_node("fail", fail)
+    builder.add_edge(START, "look_up")
+    builder.add_edge("look_up", "fail")
+    with (
+        spans.tracer.start_as_current_span("run") as run_span,
+        traced_calls(run_span),
+        contextlib.suppress(LookupError),
+    ):
+        await builder.compile().ainvoke({"question": "s3cret"})
+    found = {each.name: each for each in spans.get_finished_spans()}
+    chain = ("run", "node look_up", "execute_tool web_search", "search own", "fetch")
+    for above, below in itertools.pairwise(chain):
+        assert found[below].parent.span_id == found[above].context.span_id, below
+    assert found["fetch"].attributes["http.response.status_code"] == 503
+    assert found["search own"].attributes["error.type"] == "LookupError"
+    assert found["node look_up"].status.status_code is StatusCode.UNSET
+    assert found["node fail"].attributes["error.type"] == "LookupError"
+    assert set(found) == {*chain, "node fail"}
+    assert "s3cret" not in "".join(each.to_json() for each in found.values())
+    with span("fetch") as off:
+        off.set("x", 1)
+    assert len(spans.get_finished_spans()) == len(found)
+
+
 async def test_without_tracing_nothing_is_recorded(spans):
     agent = create_agent(ScriptedChatModel(script=[says("x")]), [])
     await agent.ainvoke({"messages": [("user", "y")]})
@@ -241,3 +305,36 @@ async def test_a_correction_is_an_event_on_the_span_of_its_agent(spans):
         "bathysphere.correction.about": "ls",
     }
     assert "s3cret" not in root.to_json()
+
+
+class _SteppedClock:
+    """A clock that moves on by a quarter of a second whenever it is read."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def monotonic(self):
+        self.seconds += 0.25
+        return self.seconds
+
+
+async def test_the_span_of_a_streamed_answer_has_its_first_token_and_its_speed(spans):
+    model = ScriptedChatModel(answer=lambda _: says("one two three four five six"))
+    agent = build(AgentSpec(name="fast", model=model))
+    given = {"messages": [("user", "count")]}
+    with spans.tracer.start_as_current_span("run") as span, traced_calls(span, _SteppedClock()):
+        async for _ in agent.astream(given, stream_mode="messages"):
+            pass
+    [call] = [s for s in spans.get_finished_spans() if s.name.startswith("chat")]
+    assert call.attributes["bathysphere.model.first_token_s"] == 0.25
+    # Six tokens, of which five came in the quarter of a second after the first.
+    assert call.attributes["gen_ai.usage.output_tokens"] == 6
+    assert call.attributes["bathysphere.model.tokens_per_s"] == 20
+
+
+async def test_an_answer_in_one_piece_has_no_speed(spans):
+    agent = build(AgentSpec(name="plain", model=ScriptedChatModel(answer=lambda _: says("Hi."))))
+    with spans.tracer.start_as_current_span("run") as span, traced_calls(span):
+        await agent.ainvoke({"messages": [("user", "hi")]})
+    [call] = [s for s in spans.get_finished_spans() if s.name.startswith("chat")]
+    assert not [name for name in call.attributes if name.startswith("bathysphere.model")]

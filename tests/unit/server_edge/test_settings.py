@@ -3,7 +3,8 @@
 import pytest
 
 from bathysphere.core.errors import ConfigError
-from bathysphere.server.process.settings import ServerSettings, is_loopback
+from bathysphere.server.process.addresses import is_loopback
+from bathysphere.server.process.settings import ServerSettings
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,8 @@ export interface Action {
 
 export const text = {
   name: 'Bathysphere',
+  /** Before the page's title. */
+  badge: (count: number) => (count > 0 ? `(${count}) ` : ''),
   skip: 'Skip to conversation',
   errors: {
     offline: 'The server can’t be reached. Check that it is running, then try again. Your message is kept.',
@@ -45,11 +47,23 @@ export const text = {
     chat: 'Chat',
     more: 'More',
     back: 'Back to conversation',
+    backTo: (page: string) => `Back to ${page}`,
   },
   theme: { light: 'Light', dark: 'Dark', system: 'Match system', label: 'Theme' },
   threads: {
     new: 'New conversation',
     search: 'Search conversations',
+    inMessages: 'In messages',
+    saidBy: { person: 'You', agent: 'Agent' },
+    moreHits: (n: number) => `${plural(n, 'more match', 'more matches')} in this conversation`,
+    pinned: 'Pinned',
+    pin: 'Pin',
+    unpin: 'Unpin',
+    move: 'Move to project',
+    noProject: 'No project',
+    newProject: 'New project',
+    newProjectHint: 'Project name',
+    moveYes: 'Move',
     none: 'No conversations yet',
     noneFound: 'No matching conversations',
     searching: 'Searching…',
@@ -65,6 +79,7 @@ export const text = {
     cancel: 'Cancel',
     save: 'Save',
     actions: (title: string) => `Actions for ${title}`,
+    menu: 'Conversation menu',
     status: { idle: '', busy: 'Working', interrupted: 'Needs your input', error: 'Failed' },
   },
   agents: {
@@ -99,6 +114,8 @@ export const text = {
       file ? `Downloading ${file}: ${progress ?? 0} %` : 'Loading the model …',
     roles: { main: 'Answers', subagent: 'Subagents', summary: 'Summaries', audit: 'Audits' } as Record<string, string>,
     again: 'Check again',
+    setUp: 'Set up a model',
+    settings: 'Model settings',
     none: 'This server does not report which model it uses.',
   },
   chat: {
@@ -295,6 +312,7 @@ export const text = {
   },
   help: {
     open: 'Keyboard shortcuts',
+    guide: 'Help (opens in a new tab)',
     title: 'Keyboard shortcuts',
     close: 'Close',
   },
@@ -310,7 +328,19 @@ export const text = {
     malformed: 'A key contains only unaccented letters, digits and symbols, without spaces. Copy it again.',
     still: 'What you wrote has been kept.',
     out: 'Sign out',
-    outHint: 'Sign out and forget the key in every tab of this browser',
+    outHint: 'Sign out in every tab of this browser',
+    withIssuer: (name: string) => `Continue with ${name}`,
+    issuerHint: 'This server requires you to sign in.',
+    leaving: 'Opening the sign-in page…',
+    withKey: 'Use an access key instead',
+    keyHint: 'Use the access key or token that the server’s operator gave you.',
+    denied: 'The sign-in was cancelled or not allowed.',
+    refusedBy: (words: string) => `The sign-in service refused: ${words}`,
+    expired: 'Your sign-in has expired. Sign in again.',
+    unreachable: 'The sign-in service cannot be reached. Try again in a moment.',
+    invalid: 'The answer of the sign-in service was not valid and was not used. Sign in again.',
+    notBegun: 'This sign-in was not started in this tab, or is already complete. Sign in again.',
+    noStorage: 'This browser refuses to store what a sign-in needs. Allow storage for this site.',
     as: (user: string, tenant: string) => `Signed in as ${user} of ${tenant}`,
   },
 } as const;

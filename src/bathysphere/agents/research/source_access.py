@@ -14,7 +14,7 @@ from bathysphere.tools.errors import FetchRefused
 from bathysphere.tools.fetch import Fetcher, FetchRules
 from bathysphere.tools.pages import PageReader
 from bathysphere.tools.parsing_budget import Requester
-from bathysphere.tools.search.contract import SearchEngine, SearchResult
+from bathysphere.tools.search.contract import SearchEngine, SearchResult, search_with
 from bathysphere.tools.search.corpus import Corpus
 from bathysphere.tools.settings import SearchSettings, search_engine
 
@@ -80,7 +80,7 @@ class GuardedSources:
             SearchFailed: The search engine failed.
         """
         async with Fetcher(self._rules) as fetcher:
-            return await self._engine(fetcher).search(query, limit=limit)
+            return await search_with(self._engine(fetcher), query, limit=limit)
 
     async def fetch(self, url: str, may_visit: MayVisit, requester: Requester) -> Snapshot:
         """Open a page; every redirect target is checked first."""
@@ -97,7 +97,7 @@ class GuardedSources:
         """Search the corpus and read the results."""
         if self._corpus is None:
             raise ConfigError("No corpus is configured", hint="set BATHYSPHERE_RESEARCH_CORPUS")
-        found = await self._corpus.search(query, limit=limit)
+        found = await search_with(self._corpus, query, limit=limit)
         return [self._corpus.read(one.url, self._clock) for one in found]
 
     def _engine(self, fetcher: Fetcher) -> SearchEngine:

@@ -23,6 +23,7 @@ from bathysphere.middleware.payments.metering import metered, purse_of
 from bathysphere.models.failures import explain
 from bathysphere.models.json_text import extract_json
 from bathysphere.models.resolve import name_of
+from bathysphere.models.structured_output import schema_settings
 from bathysphere.models.text_calls import unwrapped
 from bathysphere.models.tokens import limit_output, tokenizer_of
 from bathysphere.models.tool_schemas import problems
@@ -201,6 +202,9 @@ def _purse() -> Purse | None:
 
 def constrained(model: BaseChatModel, schema: dict[str, Any]) -> Runnable[Any, Any]:
     """Constrain the model to the schema, if its client supports that."""
+    settings = schema_settings(model, schema)
+    if "extra_body" in settings:  # a client that would fail if the answer is cut off
+        return model.bind(**settings)
     try:
         return model.with_structured_output(schema, method="json_schema", include_raw=True)
     except (NotImplementedError, TypeError, ValueError):

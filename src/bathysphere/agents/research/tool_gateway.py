@@ -21,6 +21,7 @@ from bathysphere.agents.research.dependencies import (
 )
 from bathysphere.agents.research.idempotent_reads import Result, once
 from bathysphere.core.errors import BathysphereError, NotAllowed
+from bathysphere.core.tracing import tool_span
 from bathysphere.evidence.snapshots import Snapshot
 from bathysphere.policy.permission import Call, Difference, Permission
 from bathysphere.policy.plan import FETCH_PAGE, READ_CONTEXT, SEARCH_CORPUS, WEB_SEARCH
@@ -78,7 +79,9 @@ class ToolGateway:
         records = call_records(self.deps, self.runtime, grant=self.grant)
         if (known := await records.get(call)) is not None:
             return known
-        result = await once(self.runtime, call, lambda: self._bounded(handlers[call.tool], call))
+        with tool_span(call.tool):
+            act = handlers[call.tool]
+            result = await once(self.runtime, call, lambda: self._bounded(act, call))
         await records.put(call, result)
         return result
 

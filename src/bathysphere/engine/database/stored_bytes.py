@@ -155,6 +155,10 @@ _SIZES = """
      FROM checkpoint_blobs b WHERE b.thread_id = {thread})
 + (SELECT COALESCE(sum(pg_column_size(w.blob)), 0)
      FROM checkpoint_writes w WHERE w.thread_id = {thread})
++ (SELECT COALESCE(sum(pg_column_size(m.body) + pg_column_size(m.words)), 0)
+     FROM engine.message_texts m WHERE m.thread_id = {thread}::uuid)
++ (SELECT COALESCE(sum(pg_column_size(s.messages)), 0)
+     FROM engine.shares s WHERE s.thread_id = {thread}::uuid)
 """
 _THREAD = f"SELECT {_SIZES.format(thread='%(thread)s')} AS size".encode()
 _THREADS = f"""

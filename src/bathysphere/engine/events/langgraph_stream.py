@@ -75,7 +75,7 @@ class StreamMapper:
             yield _message(namespace, message, metadata)
             return
         held = self._held.setdefault(namespace, HeldText())
-        for chunk in held.feed(message):
+        for chunk in held.feed(message, metadata[MARK]):
             yield _message(namespace, chunk, metadata)
 
     def _settled(

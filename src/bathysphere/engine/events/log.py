@@ -146,8 +146,8 @@ class EventLog(Protocol):
                 for item in batch:
                     yield item
 
-    async def delete(self, thread_id: UUID) -> None:
-        """Delete the thread's log."""
+    async def delete(self, *thread_ids: UUID) -> None:
+        """Delete the logs of threads."""
         ...
 
 
@@ -260,10 +260,11 @@ class MemoryEventLog(EventLog):
             if not readers:
                 del self._waiting[thread_id]
 
-    async def delete(self, thread_id: UUID) -> None:
-        """Delete the thread's log."""
-        self._forget(thread_id)
-        self._wake(thread_id)
+    async def delete(self, *thread_ids: UUID) -> None:
+        """Delete the logs of threads."""
+        for thread_id in thread_ids:
+            self._forget(thread_id)
+            self._wake(thread_id)
 
     def _get(self, thread_id: UUID) -> _MemoryThread | None:
         self._expire()

@@ -6,24 +6,35 @@ from uuid import UUID
 from bathysphere.engine.events.log import Entry
 
 
-def stream_key(thread_id: UUID) -> str:
-    """The stream of a thread."""
-    return f"bathysphere:{{{thread_id}}}:log"
+class Keys:
+    """The keys of threads' events in one epoch of the database.
 
+    After a restore the database knows nothing of the events before: their keys are not read again,
+    and expire.
+    """
 
-def fence_key(thread_id: UUID) -> str:
-    """The highest token of an attempt on the thread."""
-    return f"bathysphere:{{{thread_id}}}:fence"
+    def __init__(self, epoch: str = "") -> None:
+        self._epoch = f"{epoch}:" if epoch else ""
 
+    def stream(self, thread_id: UUID) -> str:
+        """The stream of a thread."""
+        return f"bathysphere:{self._epoch}{{{thread_id}}}:log"
 
-def size_key(thread_id: UUID) -> str:
-    """The bytes in the stream."""
-    return f"bathysphere:{{{thread_id}}}:bytes"
+    def fence(self, thread_id: UUID) -> str:
+        """The highest token of an attempt on the thread."""
+        return f"bathysphere:{self._epoch}{{{thread_id}}}:fence"
 
+    def size(self, thread_id: UUID) -> str:
+        """The bytes in the stream."""
+        return f"bathysphere:{self._epoch}{{{thread_id}}}:bytes"
 
-def channel_of(thread_id: UUID) -> str:
-    """The channel that new events are published to."""
-    return f"bathysphere:log:{thread_id}"
+    def all(self, thread_id: UUID) -> list[str]:
+        """All keys of a thread, in the order of the script's."""
+        return [self.stream(thread_id), self.fence(thread_id), self.size(thread_id)]
+
+    def channel(self, thread_id: UUID) -> str:
+        """The channel that new events are published to."""
+        return f"bathysphere:log:{self._epoch}{thread_id}"
 
 
 def entries_of(rows: Any) -> list[Entry]:

@@ -40,12 +40,9 @@ from bathysphere.engine.events.log import (
 )
 from bathysphere.engine.events.redis_format import (
     APPEND,
+    Keys,
     batch_of,
-    channel_of,
     entries_of,
-    fence_key,
-    size_key,
-    stream_key,
 )
 
 _log = logging.getLogger(__name__)
@@ -62,6 +59,8 @@ class _Reader:
     batches: deque[list[Entry] | None] = field(default_factory=lambda: deque(maxlen=256))
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     has_gap: bool = False
+    found_empty: bool = False
+    """Whether the stream was empty when this reader read it last: the next batch is its first."""
 
     def push(self, batch: list[Entry] | None) -> None:
         if len(self.batches) == self.batches.maxlen:
@@ -83,8 +82,10 @@ class RedisEventLog(EventLog):
         cap_bytes: int = THREAD_BYTES,
         keep_seconds: int = KEEP_SECONDS,
         check_seconds: float = 1.0,
+        epoch: str = "",
     ) -> None:
         self._redis = redis
+        self._keys = Keys(epoch)
         self._clock = clock
         self._cap = cap
         self._cap_bytes = cap_bytes
@@ -127,7 +128,7 @@ class RedisEventLog(EventLog):
     ) -> int:
         """Append an owner's events; return the last id assigned."""
         start = int(self._clock.now().timestamp() * 1000)
-        keys = [stream_key(thread_id), fence_key(thread_id), size_key(thread_id)]
+        keys = self._keys.all(thread_id)
         settings: list[int | str] = [
             start,
             self._cap,
@@ -135,7 +136,7 @@ class RedisEventLog(EventLog):
             self._keep,
             token,
             int(after_loss),
-            channel_of(thread_id),
+            self._keys.channel(thread_id),
             owner.digest,
         ]
         return int(
@@ -167,7 +168,7 @@ class RedisEventLog(EventLog):
     ) -> list[Entry]:
         newest = "+" if up_to is None else f"{up_to}-0"
         rows: Any = await self._breaker.call(
-            lambda: self._redis.xrevrange(stream_key(thread_id), newest, count=count)
+            lambda: self._redis.xrevrange(self._keys.stream(thread_id), newest, count=count)
         )
         return entries_of(rows)
 
@@ -197,35 +198,44 @@ class RedisEventLog(EventLog):
         finally:
             await self._unsubscribe(thread_id, reader)
 
-    async def delete(self, thread_id: UUID) -> None:
-        """Delete the thread's log, at once or when Redis is available again."""
-        keys = (stream_key(thread_id), fence_key(thread_id), size_key(thread_id))
+    async def delete(self, *thread_ids: UUID) -> None:
+        """Delete the logs of threads, at once or when Redis is available again."""
+        if not thread_ids:
+            return
+        pipeline = self._redis.pipeline(transaction=False)
+        for thread_id in thread_ids:
+            pipeline.delete(*self._keys.all(thread_id))
         try:
-            await self._breaker.call(lambda: self._redis.delete(*keys))
+            await self._breaker.call(pipeline.execute)
         except UpstreamError as error:
-            _log.warning("The events of thread %s are deleted later: %s", thread_id, error)
-            self._undeleted.add(thread_id)
-        self._wake([thread_id])
+            _log.warning("The events of %d threads are deleted later: %s", len(thread_ids), error)
+            self._undeleted.update(thread_ids)
+        self._wake(thread_ids)
 
     async def _try_items(
         self, thread_id: UUID, batch: list[Entry] | None, position: int, reader: _Reader
     ) -> Batch:
         """Like `_items`; while Redis is unavailable, return nothing and read again later."""
         try:
-            return await self._items(thread_id, batch, position)
+            return await self._items(thread_id, batch, position, reader)
         except UpstreamError:
             await asyncio.sleep(self._check_seconds)
             reader.push(None)
             return []
 
-    async def _items(self, thread_id: UUID, batch: list[Entry] | None, position: int) -> Batch:
+    async def _items(
+        self, thread_id: UUID, batch: list[Entry] | None, position: int, reader: _Reader
+    ) -> Batch:
         if batch is not None:
             if batch[-1].id <= position:
                 return []
-            if position and batch[0].id <= position + 1:
+            is_next = batch[0].id <= position + 1 if position else reader.found_empty
+            if is_next:
                 return [entry for entry in batch if entry.id > position]
         async with self._reading:
-            return await self._read_after(thread_id, position)
+            items = await self._read_after(thread_id, position)
+        reader.found_empty = not position and not items
+        return items
 
     async def _read_after(self, thread_id: UUID, position: int) -> Batch:
         entries: list[Entry] = []
@@ -233,7 +243,7 @@ class RedisEventLog(EventLog):
         while True:
             after = f"({start}-0"
             rows: Any = await self._breaker.call(
-                partial(self._redis.xrange, stream_key(thread_id), after, count=1000)
+                partial(self._redis.xrange, self._keys.stream(thread_id), after, count=1000)
             )
             entries += entries_of(rows)
             if len(rows) < 1000:
@@ -259,7 +269,7 @@ class RedisEventLog(EventLog):
             if self._pubsub is None:
                 await self._check_marker()
                 pubsub: Any = self._redis.pubsub()
-                await self._breaker.call(lambda: pubsub.subscribe(channel_of(_NO_THREAD)))
+                await self._breaker.call(lambda: pubsub.subscribe(self._keys.channel(_NO_THREAD)))
                 self._pubsub = pubsub
                 self._tasks |= {
                     asyncio.create_task(self._listen()),
@@ -272,7 +282,9 @@ class RedisEventLog(EventLog):
             # Redis's confirmation of the subscription wakes the reader: once, and not too early.
             self._readers[thread_id] = {reader}
             try:
-                await self._breaker.call(lambda: self._pubsub.subscribe(channel_of(thread_id)))
+                await self._breaker.call(
+                    lambda: self._pubsub.subscribe(self._keys.channel(thread_id))
+                )
             except BaseException:
                 del self._readers[thread_id]
                 raise
@@ -287,7 +299,7 @@ class RedisEventLog(EventLog):
                     return
                 with contextlib.suppress(UpstreamError):
                     await self._breaker.call(
-                        lambda: self._pubsub.unsubscribe(channel_of(thread_id))
+                        lambda: self._pubsub.unsubscribe(self._keys.channel(thread_id))
                     )
 
     async def _listen(self) -> None:
@@ -338,8 +350,8 @@ class RedisEventLog(EventLog):
         """Tell all readers of a gap: events were dropped, perhaps the last ones of a run."""
         self._wake(list(self._readers), has_gap=True)
         undeleted, self._undeleted = self._undeleted, set()
-        for thread_id in undeleted:
-            task = asyncio.ensure_future(self.delete(thread_id))
+        if undeleted:
+            task = asyncio.ensure_future(self.delete(*undeleted))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 

@@ -6,22 +6,21 @@ attempt took over the run, nothing more is written or published.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.errors import GraphDrained, GraphRecursionError
+from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.store.base import BaseStore
 
 from bathysphere.core.clock import Clock
-from bathysphere.core.errors import BathysphereError, StorageLost, UpstreamError
+from bathysphere.core.errors import UpstreamError
 from bathysphere.core.identity import Owner
 from bathysphere.core.ids import new_id
 from bathysphere.core.payments import Purse
@@ -34,6 +33,8 @@ from bathysphere.engine.checkpoints.fenced_saver import FencedSaver
 from bathysphere.engine.checkpoints.interrupted_steps import close_step
 from bathysphere.engine.checkpoints.partial_answer import PartialAnswer, save_answer
 from bathysphere.engine.checkpoints.rollback import save_writes
+from bathysphere.engine.conversations.message_texts import MessageText, texts_of
+from bathysphere.engine.database.outages import retry_storage
 from bathysphere.engine.database.pool import CONNECTION_ERRORS, Pool, storage_errors
 from bathysphere.engine.database.stored_bytes import StoredBytes
 from bathysphere.engine.errors import Superseded
@@ -51,11 +52,17 @@ from bathysphere.engine.runs.graph_arguments import (
 )
 from bathysphere.engine.runs.pauses import is_paused, pause_options
 from bathysphere.engine.runs.probation import Probation
+from bathysphere.engine.runs.public_errors import (
+    public_error,
+    timed_out,
+    too_many_attempts,
+    too_many_losses,
+)
 from bathysphere.engine.runs.queue import Requeue
+from bathysphere.engine.usage.counting import RunUsage
 from bathysphere.harness.context import context_for_run
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 # Errors that may not recur on the next attempt.
 TRANSIENT = (UpstreamError, *CONNECTION_ERRORS, ConnectionError)
@@ -71,6 +78,12 @@ _END_EVENTS: dict[EndStatus, str] = {
 ContextFactory = Callable[[RunContext], RunContext]
 PurseFactory = Callable[[str, Owner, str], Purse]
 """Creates the purse of a run from its thread, owner and run id."""
+OnAnswer = Callable[[Run, Sequence[MessageText]], None]
+"""Is told what was said in the thread of a run that answered, or asked the person."""
+
+
+def ignore_answer(run: Run, texts: Sequence[MessageText]) -> None:
+    """Do nothing with what was said."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,8 +112,11 @@ class Executor:
         context: ContextFactory = lambda context: context,
         purse: PurseFactory | None = None,
         stored: StoredBytes | None = None,
+        on_answer: OnAnswer = ignore_answer,
+        usage: RunUsage | None = None,
     ) -> None:
         self._pool = pool
+        self._on_answer = on_answer
         self._graphs = graphs
         self._log = log
         self._clock = clock
@@ -109,6 +125,7 @@ class Executor:
         self._context = context
         self._purse, self._stored = purse, stored
         self._attempts = Attempts(pool)
+        self._usage = usage or RunUsage(pool, clock=clock)
         self._probation = Probation()
 
     async def execute(self, run_id: UUID, control: RunControl) -> None:
@@ -117,37 +134,47 @@ class Executor:
         Raises:
             Requeue: The run has not ended and must return to the queue.
         """
-        try:
-            is_suspect = await self._attempts.is_suspect(run_id)
-        except psycopg.Error as error:
-            raise Requeue(self._limits.retry_seconds) from error
-        async with self._probation.exclusive(run_id) if is_suspect else nullcontext():
-            await self._open_attempt(run_id, control)
-
-    async def _open_attempt(self, run_id: UUID, control: RunControl) -> None:
-        try:
-            run = await self._attempts.open(run_id)
-        except psycopg.Error as error:
-            raise Requeue(self._limits.retry_seconds) from error
+        run = await self._open(run_id, if_suspect=False)
+        if run is not None:
+            await self._publish_attempt(run, control)
+        elif await self._is_suspect(run_id):
+            async with self._probation.exclusive(run_id):
+                run = await self._open(run_id)
+                if run is not None:
+                    await self._publish_attempt(run, control)
         if run is None:
             await self._republish_end(run_id)
-            return
+
+    async def _open(self, run_id: UUID, *, if_suspect: bool = True) -> Run | None:
+        try:
+            return await self._attempts.open(run_id, if_suspect=if_suspect)
+        except psycopg.Error as error:
+            raise Requeue(self._limits.retry_seconds) from error
+
+    async def _is_suspect(self, run_id: UUID) -> bool:
+        try:
+            return await self._attempts.is_suspect(run_id)
+        except psycopg.Error as error:
+            raise Requeue(self._limits.retry_seconds) from error
+
+    async def _publish_attempt(self, run: Run, control: RunControl) -> None:
         async with Publisher(self._log, run, clock=self._clock) as publisher:
             try:
-                await self._attempt(run, control, publisher)
+                async with self._usage.counted(run):
+                    await self._attempt(run, control, publisher)
             except Superseded:
-                _log.info("Run %s was taken over from attempt %d", run_id, run.attempt)
+                _log.info("Run %s was taken over from attempt %d", run.run_id, run.attempt)
 
     async def _attempt(self, run: Run, control: RunControl, publisher: Publisher) -> None:
         if run.cancel is not None:
             await self._end(run, publisher, "cancelled")
             return
         if run.strikes > self._limits.attempts:
-            await self._end(run, publisher, "error", error=_too_many_attempts(run.strikes - 1))
+            await self._end(run, publisher, "error", error=too_many_attempts(run.strikes - 1))
             return
         if run.losses >= self._limits.losses:
             _log.error("Run %s ended: it lost %d workers without progress", run.run_id, run.losses)
-            await self._end(run, publisher, "error", error=_too_many_losses(run.losses))
+            await self._end(run, publisher, "error", error=too_many_losses(run.losses))
             return
         publisher.lifecycle("started" if run.attempt == 1 else "running")
         answer = PartialAnswer()
@@ -162,20 +189,25 @@ class Executor:
         except asyncio.CancelledError:
             await self._handle_cancellation(run, publisher, answer)
         except Exception as error:  # noqa: BLE001  # a graph may raise anything; the run must end
-            await self._handle_failure(run, publisher, error, has_timed_out=deadline.expired())
+            has_timed_out = deadline.expired()
+            await self._handle_failure(run, publisher, answer, error, has_timed_out=has_timed_out)
         else:
-            await self._end(run, publisher, "interrupted" if is_interrupted else "success")
+            status: EndStatus = "interrupted" if is_interrupted else "success"
+            await self._end(run, publisher, status, answer=answer)
 
     async def _stream(
         self, run: Run, control: RunControl, publisher: Publisher, answer: PartialAnswer
     ) -> bool:
         token = _token(run)
-        saver, store = self._storage(run, token)
+        saver, store = self._storage(run, token, is_first=True)
         context = self._context(self._run_context(run, token))
-        is_continued = run.attempt > 1 and await _has_begun(run, saver)
+        is_continued = run.attempt > 1 and await saver.has_begun(run.thread_id)
         config = config_of(run, is_continued=is_continued, user=RunUser(context))
         call = factory_call_of(run, config, store)
-        async with self._graphs.open(run.graph, call, checkpointer=saver, store=store) as graph:
+        async with (
+            aclosing(saver),
+            self._graphs.open(run.graph, call, checkpointer=saver, store=store) as graph,
+        ):
             schema = graph.context_schema
             options: dict[str, Any] = {
                 "context": context if schema is None else context_for_run(schema, run.work.context),
@@ -232,10 +264,19 @@ class Executor:
             changes=RunChangeLog(self._pool, run),
         )
 
-    def _storage(self, run: Run, token: int) -> tuple[FencedSaver, OwnedStore | None]:
+    def _storage(
+        self, run: Run, token: int, *, is_first: bool = False
+    ) -> tuple[FencedSaver, OwnedStore | None]:
         """The checkpoints and the store that this attempt may write."""
         count = partial(self._stored.reserve, run.owner) if self._stored is not None else None
-        saver = FencedSaver(self._pool, run_id=run.run_id, token=token, count_bytes=count)
+        saver = FencedSaver(
+            self._pool,
+            run_id=run.run_id,
+            token=token,
+            count_bytes=count,
+            has_checkpoints=run.has_checkpoints or not is_first,
+            joins_writes=is_first,
+        )
         store = OwnedStore(self._store, run.owner, count) if self._store is not None else None
         return saver, store
 
@@ -259,7 +300,7 @@ class Executor:
         self, run: Run, publisher: Publisher, answer: PartialAnswer
     ) -> None:
         """Handle a cancelled task: the run was cancelled, or the worker is shutting down."""
-        action = await _retry_storage(lambda: self._attempts.cancelled(run))
+        action = await retry_storage(lambda: self._attempts.cancelled(run))
         if action is None:
             await self._requeue(run, publisher, is_strike=False)
             return
@@ -270,7 +311,7 @@ class Executor:
             if action == "interrupt":
                 await self._save_partial_answer(run, answer)
         finally:  # whatever the graph does with the answer, the run ends
-            await self._end(run, publisher, "cancelled")
+            await self._end(run, publisher, "cancelled", answer=answer)
 
     async def _save_partial_answer(self, run: Run, answer: PartialAnswer) -> None:
         message = answer.message()
@@ -279,13 +320,21 @@ class Executor:
         saver, store = self._storage(run, _token(run))
         graph = self._graphs.bind(run.graph, checkpointer=saver, store=store)
         config = config_of(run, is_continued=True)
-        await _retry_storage(lambda: save_answer(graph, config, message, run_id=run.run_id))
+        await retry_storage(lambda: save_answer(graph, config, message, run_id=run.run_id))
+        answer.messages = [*(answer.messages or ()), message]
 
     async def _handle_failure(
-        self, run: Run, publisher: Publisher, error: Exception, *, has_timed_out: bool
+        self,
+        run: Run,
+        publisher: Publisher,
+        answer: PartialAnswer,
+        error: Exception,
+        *,
+        has_timed_out: bool,
     ) -> None:
         if has_timed_out:
-            await self._end(run, publisher, "timeout", error=_timed_out(self._limits.run_seconds))
+            late = timed_out(self._limits.run_seconds)
+            await self._end(run, publisher, "timeout", error=late, answer=answer)
         elif isinstance(error, TRANSIENT) and run.strikes < self._limits.attempts:
             _log.warning("Run %s failed on attempt %d: %r", run.run_id, run.attempt, error)
             delay = self._limits.retry_seconds * 2 ** (run.strikes - 1)
@@ -293,12 +342,14 @@ class Executor:
         else:
             reference = new_id("err")
             _log.warning("Run %s failed, reference %s", run.run_id, reference, exc_info=error)
-            await self._end(run, publisher, "error", error=_public_error(error, reference))
+            known = public_error(error, reference)
+            await self._end(run, publisher, "error", error=known, answer=answer)
 
     async def _requeue(
         self, run: Run, publisher: Publisher, *, is_strike: bool, delay: float = 0
     ) -> None:
-        await _retry_storage(lambda: self._attempts.requeue(run, is_strike=is_strike))
+        rest = await self._usage.settle()
+        await retry_storage(lambda: self._attempts.requeue(run, is_strike=is_strike, rest=rest))
         publisher.lifecycle("handed_on")
         raise Requeue(delay)
 
@@ -309,13 +360,21 @@ class Executor:
         status: EndStatus,
         *,
         error: dict[str, Any] | None = None,
+        answer: PartialAnswer | None = None,
     ) -> None:
-        ended = await _retry_storage(lambda: self._attempts.finish(run, status, error=error))
+        messages = answer.messages if answer is not None else None
+        texts = texts_of(messages) if messages is not None else None
+        rest = await self._usage.settle()
+        ended = await retry_storage(
+            lambda: self._attempts.finish(run, status, error=error, texts=texts, rest=rest)
+        )
         _publish_end(publisher, ended)
+        if texts is not None and ended.status in ("success", "interrupted"):
+            self._on_answer(ended, texts)
 
     async def _republish_end(self, run_id: UUID) -> None:
         # A worker died after ending the run in the database, perhaps before publishing it.
-        run = await _retry_storage(lambda: self._attempts.ended(run_id))
+        run = await retry_storage(lambda: self._attempts.ended(run_id))
         if run is not None:
             async with Publisher(self._log, run, clock=self._clock) as publisher:
                 _publish_end(publisher, run)
@@ -326,67 +385,10 @@ def _publish_end(publisher: Publisher, run: Run) -> None:
     publisher.lifecycle(_END_EVENTS[status], status=status, error=run.error)
 
 
-async def _retry_storage(operation: Callable[[], Awaitable[_T]]) -> _T:
-    """Retry until PostgreSQL responds: a run whose end is not recorded would be lost."""
-    while True:
-        try:
-            return await operation()
-        except (*CONNECTION_ERRORS, StorageLost) as error:
-            _log.warning("PostgreSQL is unavailable: %s", error)
-            await asyncio.sleep(0.5)
-
-
-async def _has_begun(run: Run, saver: BaseCheckpointSaver[str]) -> bool:
-    """Whether the thread's newest checkpoint is from this run."""
-    config: RunnableConfig = {
-        "configurable": {"thread_id": str(run.thread_id), "checkpoint_ns": ""}
-    }
-    newest = await saver.aget_tuple(config)
-    return newest is not None and newest.metadata.get("run_id") == str(run.run_id)
-
-
 def _token(run: Run) -> int:
     if run.token is None:
         raise Superseded(f"Run {run.run_id} is not held by any attempt")
     return run.token
-
-
-def _public_error(error: Exception, reference: str) -> dict[str, Any]:
-    """The error for clients. An unknown error's text may be confidential, so it is only logged."""
-    if isinstance(error, BathysphereError):
-        return {"code": error.code, "message": error.message, "hint": error.hint}
-    if isinstance(error, GraphRecursionError):
-        return {
-            "code": "recursion_limit",
-            "message": "The run reached its step limit before it finished.",
-            "hint": "raise recursion_limit, or ask for less at a time",
-        }
-    return {
-        "code": "run_failed",
-        "message": f"The run failed because of an internal error (reference {reference}).",
-        "hint": "the operator can find the details in the server log under this reference",
-    }
-
-
-def _too_many_attempts(attempts: int) -> dict[str, Any]:
-    return {
-        "code": "too_many_attempts",
-        "message": f"The run did not finish within {attempts} attempts.",
-        "hint": "its worker stopped each time; the thread is intact up to the last finished step",
-    }
-
-
-def _too_many_losses(losses: int) -> dict[str, Any]:
-    return {
-        "code": "worker_lost",
-        "message": f"The run was stopped: {losses} workers died during its next step.",
-        "hint": "the thread is intact up to the last finished step; the step may need too much"
-        " memory or never end. Change it, or send a new message to try again",
-    }
-
-
-def _timed_out(seconds: float) -> dict[str, Any]:
-    return {"code": "run_timeout", "message": f"The run did not finish within {seconds:g} seconds."}
 
 
 __all__ = ["ContextFactory", "Executor", "Graph", "Limits", "PurseFactory"]

@@ -1,18 +1,18 @@
-"""A new run: the request, and the statements that insert it."""
+"""A new run: the request, and the statements that insert it (`0430_run_statements.sql`)."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid4
 
+from psycopg import DatabaseError
 from psycopg.types.json import Jsonb
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection
 from bathysphere.engine.errors import TooManyWaiting
-from bathysphere.engine.fairness import ROOM, WaitingLimits
-from bathysphere.engine.records import RUN_COLUMNS, Run, Strategy, Work
-from bathysphere.engine.runs.queue import defer_sql
+from bathysphere.engine.fairness import WaitingLimits
+from bathysphere.engine.records import Run, Strategy, Work
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +27,7 @@ class NewRun:
     creates_thread: bool = True
     deletes_thread: bool = False
     """Whether the thread is only for this run, and is deleted after it."""
-    thread_metadata: Mapping[str, str] = field(default_factory=dict)
+    thread_metadata: Mapping[str, Any] = field(default_factory=dict)
     """Merged into the thread's metadata."""
 
 
@@ -44,8 +44,40 @@ async def insert(
     Raises:
         TooManyWaiting: A limit is reached.
     """
-    work = new.work
+    values = _values(new, owner, waiting, inherits)
+    row = await (await connection.execute(_INSERT, values)).fetchone()
+    if row is None:
+        room: Any = await (await connection.execute(_ROOM, values)).fetchone()
+        raise TooManyWaiting.of(new.thread_id, room, waiting)
+    return _run(new, owner, row)
+
+
+async def enqueue(
+    connection: Connection, new: NewRun, owner: Owner, *, waiting: WaitingLimits
+) -> Run | None:
+    """Insert a run behind the thread's others and mark the thread busy, in one round trip.
+
+    Returns None if that is not possible: the caller's transaction then finds out why.
+    """
     values = {
+        **_values(new, owner, waiting, []),
+        "creates_thread": new.creates_thread,
+        "metadata": Jsonb(dict(new.thread_metadata)),
+    }
+    try:
+        row = await (await connection.execute(_ENQUEUE, values)).fetchone()
+    except DatabaseError as error:
+        if error.sqlstate != _NO_ROOM:
+            raise
+        return None
+    return _run(new, owner, row) if row is not None else None
+
+
+def _values(
+    new: NewRun, owner: Owner, waiting: WaitingLimits, inherits: list[UUID]
+) -> dict[str, Any]:
+    work = new.work
+    return {
         "run": new.run_id,
         "thread": new.thread_id,
         "tenant": owner.tenant,
@@ -56,51 +88,48 @@ async def insert(
         "delay": work.after_seconds,
         "inherits": inherits,
         "deletes_thread": new.deletes_thread,
-        **asdict(waiting),
+        "per_thread": waiting.per_thread,
+        "per_user": waiting.per_user,
+        "per_tenant": waiting.per_tenant,
     }
-    row = await (await connection.execute(_INSERT, values)).fetchone()
-    if row is None:
-        room: Any = await (await connection.execute(ROOM.encode(), values)).fetchone()
-        raise TooManyWaiting.of(new.thread_id, room, waiting)
-    return Run.from_row(row)
 
 
-# Inserts the run, its job and the answers it carries in one statement.
-#
-# A new message carries the answers that are still waiting for others, and those of the runs that it
-# replaces (`inherits`), so that none of them is lost.
-#
-# Tags increase within a tenant, so the runs of a thread keep their order; which run is next is
-# decided when a worker claims one (`engine.claim_job`).
-_INSERT = f"""
-WITH kept AS (
-    UPDATE engine.answers SET run_id = %(run)s
-     WHERE %(takes_kept)s AND thread_id = %(thread)s
-       AND (run_id IS NULL OR run_id = ANY(%(inherits)s::uuid[]))
-    RETURNING interrupt_id, answer
-), taken AS (
-    SELECT jsonb_object_agg(interrupt_id, answer) AS answers FROM kept
-), fair AS MATERIALIZED (
-    SELECT GREATEST(
-           COALESCE(
-               (SELECT max(tag) FROM engine.runs WHERE status = 'running'),
-               (SELECT min(tag) FROM engine.runs WHERE status = 'pending'),
-               0),
-           COALESCE(
-               (SELECT max(tag) + 1 FROM engine.runs
-                 WHERE tenant = %(tenant)s AND status IN ('pending', 'running')),
-               0)) AS tag
-), room AS MATERIALIZED ({ROOM}
-), job AS MATERIALIZED (
-    SELECT {defer_sql("fair.tag", delay="%(delay)s::float8")} AS id FROM fair, room
-     WHERE room.on_thread AND room.of_user AND room.of_tenant
-)
-INSERT INTO engine.runs
-       (run_id, thread_id, tenant, owner, graph, work, tag, job_id, deletes_thread)
-SELECT %(run)s, %(thread)s, %(tenant)s, %(owner)s, %(graph)s,
-       CASE WHEN taken.answers IS NULL THEN %(work)s::jsonb
-            ELSE jsonb_set(%(work)s::jsonb, '{{resume}}', taken.answers) END,
-       fair.tag, job.id, %(deletes_thread)s
-  FROM fair, job, taken
-RETURNING {RUN_COLUMNS}
-""".encode()  # noqa: S608  # our own constants
+def _run(new: NewRun, owner: Owner, row: Mapping[str, Any]) -> Run:
+    """The inserted run, which has the answers that were waiting for it."""
+    answers = row["answers"]
+    return Run(
+        run_id=new.run_id,
+        thread_id=new.thread_id,
+        owner=owner,
+        graph=new.graph,
+        work=replace(new.work, resume=answers) if answers is not None else new.work,
+        status="pending",
+        cancel=None,
+        attempt=0,
+        strikes=0,
+        losses=0,
+        token=None,
+        seq=row["seq"],
+        tag=row["tag"],
+        job_id=row["job_id"],
+        error=None,
+        created_at=row["created_at"],
+        started_at=None,
+        finished_at=None,
+    )
+
+
+_NO_ROOM = "BS001"
+_ROW = "answers, seq, tag, job_id, created_at"
+_LIMITS = "%(per_thread)s::bigint, %(per_user)s::bigint, %(per_tenant)s::bigint"
+_ARGUMENTS = f"""
+    %(run)s, %(thread)s, %(tenant)s, %(owner)s, %(graph)s, %(work)s, %(takes_kept)s,
+    %(delay)s::float8, %(inherits)s::uuid[], %(deletes_thread)s, {_LIMITS}"""
+_INSERT = f"SELECT {_ROW} FROM engine.insert_run({_ARGUMENTS})".encode()  # noqa: S608  # our names
+_ENQUEUE = f"""
+SELECT {_ROW} FROM engine.enqueue_run({_ARGUMENTS}, %(creates_thread)s, %(metadata)s)
+""".encode()  # noqa: S608  # our own names
+_ROOM = f"""
+SELECT on_thread, of_user, of_tenant
+  FROM engine.room(%(thread)s, %(tenant)s, %(owner)s, {_LIMITS})
+""".encode()  # noqa: S608  # our own names

@@ -45,19 +45,6 @@ def current_job() -> Job | None:
     return _current.get()
 
 
-def defer_sql(tag: str, *, delay: str = "0") -> str:
-    """SQL expression that queues the run `%(run)s` of `%(thread)s` and returns the job's id.
-
-    As an expression, it lets one statement insert a run and its job.
-    """
-    return (
-        f"(procrastinate_defer_jobs_v1(ARRAY[ROW('{QUEUE}', '{TASK}', -({tag})::int,"
-        " %(thread)s::text, NULL, jsonb_build_object('run_id', %(run)s::text),"
-        f" CASE WHEN {delay} > 0 THEN now() + make_interval(secs => {delay}) END)"
-        "::procrastinate_job_to_defer_v1]))[1]"
-    )
-
-
 class Requeue(Exception):  # not a failure: the run continues elsewhere
     """Raised by a job to return to the queue after `delay` seconds."""
 
@@ -109,7 +96,7 @@ class Queue:
         """Queue a run in the caller's transaction; return the job's id."""
         row: Any = await (
             await connection.execute(
-                f"SELECT {defer_sql('%(tag)s')} AS id".encode(),  # our own names
+                _DEFER,
                 {"run": run_id, "thread": lock, "tag": tag},
             )
         ).fetchone()
@@ -274,6 +261,12 @@ class _RetryRequeued(BaseRetryStrategy):
         return RetryDecision(retry_at=_EPOCH + timedelta(seconds=exception.delay))
 
 
+_DEFER = f"""
+SELECT (procrastinate_defer_jobs_v1(ARRAY[ROW(
+           '{QUEUE}', '{TASK}', -(%(tag)s)::int, %(thread)s::text, NULL,
+           jsonb_build_object('run_id', %(run)s::text), NULL
+       )::procrastinate_job_to_defer_v1]))[1] AS id
+""".encode()
 _MINE = "id = %(id)s AND status = 'doing' AND worker_id = %(worker)s AND attempts = %(attempts)s"
 _FINISH = f"DELETE FROM procrastinate_jobs WHERE {_MINE}"  # noqa: S608  # our own constant
 _RETRY = f"""

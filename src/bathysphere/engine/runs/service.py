@@ -21,13 +21,14 @@ from bathysphere.engine.checkpoints.rollback import reopen_questions, roll_back
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.database.stored_bytes import StoredBytes
 from bathysphere.engine.database.tenant_reads import tenant_connection
-from bathysphere.engine.errors import RunIdTaken, RunNotFound, ThreadBusy
+from bathysphere.engine.errors import BudgetExceeded, RunIdTaken, RunNotFound, ThreadBusy
 from bathysphere.engine.events.log import Event, EventLog
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
 from bathysphere.engine.records import RUN_COLUMNS, CancelAction, Run, RunStatus
-from bathysphere.engine.runs.new_run import NewRun, insert
+from bathysphere.engine.runs.new_run import NewRun, enqueue, insert
 from bathysphere.engine.runs.queue import Queue
 from bathysphere.engine.thread_lock import lock_busy, lock_thread, update_thread_status
+from bathysphere.engine.usage.budgets import Budgets
 from bathysphere.tenancy.quota import Quota, Usage, check
 
 RunQuota = Callable[[str], int | None]
@@ -78,8 +79,12 @@ class Runs:
         quota: RunQuota | None = None,
         waiting: WaitingLimits = UNLIMITED,
         stored: StoredBytes | None = None,
+        budgets: Budgets | None = None,
+        on_dropped: Callable[[int], None] = lambda _: None,
     ) -> None:
+        self._on_dropped = on_dropped
         self._stored = stored
+        self._budgets = budgets
         self._quota = quota
         self._waiting = waiting
         self._pool = pool
@@ -96,10 +101,22 @@ class Runs:
             RunIdTaken: The run id is used by a run of another thread or owner.
             TooManyWaiting: The thread, the user or the tenant has too many pending runs.
             StorageFull: The user or the tenant has reached its storage limit.
+            BudgetExceeded: The user or the tenant has used up its budget.
         """
+        if (refusal := await self._over_budget(owner)) is not None:
+            async with self._pool.connection() as connection:
+                # A repeated request is answered with its run, whatever was used since.
+                if (known := await self._find(connection, new, owner)) is not None:
+                    return Created(known, is_new=False)
+            raise refusal
         if self._stored is not None:
             await self._stored.reserve(owner, len(repr(new.work)))
         try:
+            if self._is_plain(new, owner):
+                async with self._pool.connection() as connection:
+                    run = await enqueue(connection, new, owner, waiting=self._waiting)
+                if run is not None:
+                    return Created(run, is_new=True)
             async with self._pool.connection() as connection, connection.transaction():
                 created, ended = await self._create(connection, new, owner)
         except UniqueViolation:
@@ -107,8 +124,19 @@ class Runs:
         await self._announce(ended)
         return created
 
+    async def _over_budget(self, owner: Owner) -> BudgetExceeded | None:
+        spent = await self._budgets.spent(owner) if self._budgets is not None else None
+        return None if spent is None else BudgetExceeded.of(spent)
+
+    def _is_plain(self, new: NewRun, owner: Owner) -> bool:
+        """Whether nothing has to be decided before the run is inserted."""
+        has_quota = self._quota is not None and self._quota(owner.tenant) is not None
+        return new.strategy == "enqueue" and not has_quota
+
     async def enqueue(self, connection: Connection, new: NewRun, *, owner: Owner) -> Run:
         """Create a run after the thread's others, within the caller's transaction."""
+        if (refusal := await self._over_budget(owner)) is not None:
+            raise refusal
         behind = replace(new, strategy="enqueue")
         created, _ = await self._create(connection, behind, owner)
         return created.run
@@ -117,6 +145,8 @@ class Runs:
         self, connection: Connection, new: NewRun, *, owner: Owner
     ) -> Insertion:
         """Create a run within the caller's transaction; `announce` it after the commit."""
+        if (refusal := await self._over_budget(owner)) is not None:
+            raise refusal
         created, ended = await self._create(connection, new, owner)
         return Insertion(created.run, created.is_new, tuple(ended))
 
@@ -355,6 +385,7 @@ class Runs:
                 await self._log.append(run.thread_id, [event.encode()], owner=run.owner)
                 return
             await asyncio.sleep(pause)
+        self._on_dropped(1)
 
 
 CANCELLED = {"code": "cancelled", "message": "The run was cancelled."}

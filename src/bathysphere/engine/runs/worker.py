@@ -212,14 +212,20 @@ class Worker:
         while True:
             await asyncio.sleep(self._options.sweep_seconds)
             try:
-                gone = await self._threads.delete_temporary(
-                    after_seconds=self._options.temporary_seconds
-                )
+                gone = await self._delete_temporary()
             except (psycopg.Error, UpstreamError) as error:
                 _log.warning("Cannot delete threads of stateless runs: %s", error)
                 continue
             if gone:
-                _log.info("Deleted %d threads of stateless runs", len(gone))
+                _log.info("Deleted %d threads of stateless runs", gone)
+
+    async def _delete_temporary(self) -> int:
+        """Delete them all, however many have ended since the last time; return how many."""
+        count = 0
+        seconds = self._options.temporary_seconds
+        while gone := await self._threads.delete_temporary(after_seconds=seconds):
+            count += len(gone)
+        return count
 
     async def _requeue_missing(self) -> None:
         """Requeue the jobs that are assigned to this worker but not running here.

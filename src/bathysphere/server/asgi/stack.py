@@ -18,6 +18,7 @@ from bathysphere.server.asgi.probes import Probes, Render
 from bathysphere.server.asgi.security_headers import SecurityHeaders
 from bathysphere.server.asgi.tenant_gate import TenantGate
 from bathysphere.server.identity import Identify
+from bathysphere.server.identity.sign_in import IssuerOffer
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.process.settings import ServerSettings
@@ -73,8 +74,14 @@ def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
     )
     if edge.checks_peers:
         app = PeerGuard(app)
-    app = SecurityHeaders(app, connect=settings.csp_connect)
+    app = SecurityHeaders(app, connect=_connect(settings))
     return AccessLog(app, clock=edge.clock)
+
+
+def _connect(settings: ServerSettings) -> tuple[str, ...]:
+    """Other origins that the browser app may call: the operator's, and the issuer's."""
+    offer = IssuerOffer.from_settings(settings)
+    return (*settings.csp_connect, *((offer.origin,) if offer is not None else ()))
 
 
 def _cors(app: ASGIApp, settings: ServerSettings) -> ASGIApp:

@@ -11,6 +11,7 @@ from bathysphere.server.identity.identify import (
     grant_of,
     identify_again,
     once,
+    roles_of,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "grant_of",
     "identify_again",
     "once",
+    "roles_of",
 ]

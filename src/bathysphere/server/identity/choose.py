@@ -49,7 +49,7 @@ def identify_by(
             return await keys.identify(connection)
         if oidc is None:
             raise Unauthenticated("No authentication method is configured")
-        return await oidc.owner_of(token)
+        return await oidc.identify(connection)
 
     return once(identify)
 
@@ -63,5 +63,7 @@ def _oidc(settings: ServerSettings, http: httpx.AsyncClient, clock: Clock) -> Oi
         user_claim=settings.oidc_user_claim,
         tenant_claim=settings.oidc_tenant_claim,
         tenant=settings.oidc_tenant,
+        admin_claim=settings.oidc_admin_claim,
+        admin_value=settings.oidc_admin_value,
     )
     return Oidc(trust, Jwks(http=http, clock=clock, issuer=issuer, url=settings.oidc_jwks_url))

@@ -16,6 +16,9 @@ LOCAL = Owner(tenant="local", user="local")
 
 OWNER_KEY = "bathysphere.owner"
 GRANT_KEY = "bathysphere.grant"
+ROLES_KEY = "bathysphere.roles"
+"""Scope key of the caller's roles, which only authentication sets."""
+ADMIN = "admin"
 USER_KEY = "bathysphere.user"
 """Scope key of the caller as a project's own authentication described them."""
 _MAX_LENGTH = 16_384
@@ -63,9 +66,16 @@ def grant_of(connection: HTTPConnection) -> Grant:
     return found if isinstance(found, Grant) else Grant()
 
 
+def roles_of(connection: HTTPConnection) -> frozenset[str]:
+    """The roles of an identified caller."""
+    found = connection.scope.get(ROLES_KEY)
+    return found if isinstance(found, frozenset) else frozenset()
+
+
 async def identify_again(identify: Identify, connection: HTTPConnection) -> Owner:
     """Identify a connection again: its key may be revoked, its token may have expired."""
-    scope = {name: value for name, value in connection.scope.items() if name != OWNER_KEY}
+    known = (OWNER_KEY, ROLES_KEY)
+    scope = {name: value for name, value in connection.scope.items() if name not in known}
     return await identify(HTTPConnection(scope))
 
 

@@ -15,7 +15,7 @@ from jwt.exceptions import PyJWTError
 
 from bathysphere.core.clock import Clock
 from bathysphere.server.identity.identify import IdentityUnavailable, Unauthenticated
-from bathysphere.server.process.settings import is_encrypted_or_local
+from bathysphere.server.process.addresses import is_encrypted_or_local
 
 _log = logging.getLogger(__name__)
 _MAX_BYTES = 1_000_000

@@ -9,7 +9,7 @@ from jwt.exceptions import ExpiredSignatureError, PyJWTError
 from starlette.requests import HTTPConnection
 
 from bathysphere.core.identity import Owner
-from bathysphere.server.identity.identify import Unauthenticated, credential
+from bathysphere.server.identity.identify import ADMIN, ROLES_KEY, Unauthenticated, credential
 from bathysphere.server.identity.jwks import Jwks
 
 _MAX_CLAIM = 255
@@ -23,7 +23,7 @@ _FRESH = "get a fresh token from the configured issuer"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trust:
-    """Which tokens are accepted, and which claims contain the user and the tenant."""
+    """Which tokens are accepted, and which claims contain the user, the tenant and the role."""
 
     issuer: str
     audience: str
@@ -31,6 +31,8 @@ class Trust:
     user_claim: str = "sub"
     tenant_claim: str | None = None
     tenant: str = "default"
+    admin_claim: str | None = None
+    admin_value: str = ADMIN
     leeway_seconds: float = 30
 
 
@@ -48,13 +50,18 @@ class Oidc:
             Unauthenticated: The token is malformed, forged, expired or for another audience.
             IdentityUnavailable: The issuer's keys cannot be fetched.
         """
-        key_id, algorithm = self._header(token)
-        key = await self._jwks.key(key_id, algorithm)
-        return self._owner(self._claims(token, key))
+        return self._owner(await self._verified(token))
 
     async def identify(self, connection: HTTPConnection) -> Owner:
-        """Identify the owner by the request's token."""
-        return await self.owner_of(credential(connection))
+        """Identify the owner, and their role, by the request's token."""
+        claims = await self._verified(credential(connection))
+        owner = self._owner(claims)
+        connection.scope[ROLES_KEY] = frozenset({ADMIN} if self._is_admin(claims) else ())
+        return owner
+
+    async def _verified(self, token: str) -> Mapping[str, Any]:
+        key_id, algorithm = self._header(token)
+        return self._claims(token, await self._jwks.key(key_id, algorithm))
 
     def _header(self, token: str) -> tuple[str | None, str]:
         try:
@@ -100,6 +107,23 @@ class Oidc:
         claim = self._trust.tenant_claim
         tenant = _name(claims, claim) if claim is not None else self._trust.tenant
         return Owner(tenant=tenant, user=user)
+
+    def _is_admin(self, claims: Mapping[str, Any]) -> bool:
+        if self._trust.admin_claim is None:
+            return False
+        found = _find(claims, self._trust.admin_claim)
+        # Of one type only: `"administrator"` contains `admin`, and so does `{"admin": false}`.
+        return (found if isinstance(found, list) else [found]).count(self._trust.admin_value) > 0
+
+
+def _find(claims: Mapping[str, Any], claim: str) -> Any:
+    """A claim by its name, or by a path such as `realm_access.roles`."""
+    if claim in claims:
+        return claims[claim]
+    found: Any = claims
+    for name in claim.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _name(claims: Mapping[str, Any], claim: str) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from starlette.types import Scope
 
-PUBLIC_PATHS = frozenset({"/ok", "/info", "/verify", "/payments"})
-"""Routes without user data: liveness, version, the verifier page, prices."""
+PUBLIC_PATHS = frozenset({"/ok", "/info", "/sign-in", "/verify", "/payments"})
+"""Routes without user data: liveness, version, how to sign in, the verifier page, prices."""
+SHARED_PREFIX = "/shared/"
+"""Shared conversations: whoever has the link may read."""
 _DESCRIPTIONS = frozenset({"docs", "redoc", "openapi.json"})
 
 
@@ -21,6 +23,8 @@ def public_requests(segments: frozenset[str]) -> Callable[[Scope], bool]:
         if scope["method"] not in ("GET", "HEAD"):
             return False
         path = scope["path"]
+        if path.startswith(SHARED_PREFIX):
+            return True
         return path in PUBLIC_PATHS or path.strip("/").split("/")[0] not in private
 
     return is_public

@@ -1,5 +1,6 @@
 """Start runs for LangGraph's REST API: with input, answers or a command."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -43,6 +44,8 @@ async def start(
         IdempotencyKeyReused: The key belongs to another request.
     """
     key = key or RequestKey(owner=owner)
+    may_create = create_if_missing or is_stateless or body.if_not_exists == "create"
+    thread_metadata = await key.before_run(thread_id, may_create=may_create)
     known = await _earlier_run(services, key, thread_id)
     assistant = await find_assistant(services, body.assistant_id, owner=owner)
     command = body.command
@@ -65,7 +68,8 @@ async def start(
         key,
         assistant,
         work,
-        create_if_missing=create_if_missing or is_stateless or body.if_not_exists == "create",
+        thread_metadata=thread_metadata,
+        create_if_missing=may_create,
         is_temporary=is_stateless and body.on_completion != "keep",
     )
 
@@ -178,6 +182,7 @@ async def _create(
     assistant: Assistant,
     work: Work,
     *,
+    thread_metadata: Mapping[str, Any],
     create_if_missing: bool,
     is_temporary: bool = False,
 ) -> Run:
@@ -189,7 +194,7 @@ async def _create(
         strategy=body.multitask_strategy or "enqueue",
         creates_thread=create_if_missing,
         deletes_thread=is_temporary,
-        thread_metadata=thread_marks(assistant),
+        thread_metadata={**thread_metadata, **thread_marks(assistant)},
     )
     created = await services.runs.create(new, owner=key.owner)
     if not created.is_new:

@@ -4,6 +4,7 @@ The run's id is computed from the key and the caller's identity, and a run id is
 nothing to store, two requests at the same moment make one run, and nobody can take another's key.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4, uuid5
@@ -12,6 +13,7 @@ from bathysphere.core.canonical import canonical
 from bathysphere.core.errors import CallerError
 from bathysphere.core.identity import Owner
 from bathysphere.engine.records import Run, Work
+from bathysphere.server.langgraph_api.project_rules import ProjectRules
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 255
@@ -30,11 +32,19 @@ class RequestKey:
 
     owner: Owner
     key: str | None = None
+    rules: ProjectRules | None = None
+    """What to ask before a run is started, where the route has not been asked about it."""
 
     @property
     def is_given(self) -> bool:
         """Whether the request has a key."""
         return self.key is not None
+
+    async def before_run(self, thread_id: UUID, *, may_create: bool) -> Mapping[str, Any]:
+        """Ask the project's rules about a run; return the metadata of the thread it creates."""
+        if self.rules is None:
+            return {}
+        return await self.rules.before_run(thread_id, may_create=may_create)
 
     def run_id(self, thread_id: UUID) -> UUID:
         """The id of the run that the request makes on a thread."""

@@ -3,12 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bathysphere.engine.records import Run, RunStatus, Thread
+from bathysphere.engine.records import Run, RunStatus, Thread, ThreadTtl
 from bathysphere.server.langgraph_api.assistant_ids import assistant_id
 from bathysphere.server.langgraph_api.thread_states import State
 
 Json = dict[str, Any]
 _STATUS: dict[RunStatus, RunStatus] = {"cancelled": "interrupted"}
+
+
+def ttl_json(ttl: ThreadTtl) -> Json:
+    """Serialize a thread's time to live."""
+    return {
+        "strategy": "delete",
+        "ttl_minutes": ttl.minutes,
+        "expires_at": ttl.expires_at.isoformat(),
+    }
 
 
 def thread_json(thread: Thread, state: State | None = None) -> Json:

@@ -22,6 +22,7 @@ from bathysphere.engine.assistants import Assistant
 from bathysphere.engine.errors import AnswerRefused
 from bathysphere.engine.records import Run
 from bathysphere.server.langgraph_api.create_run import start
+from bathysphere.server.langgraph_api.idempotency import RequestKey
 from bathysphere.server.langgraph_api.run_events import open_questions, wait_for_end
 from bathysphere.server.mcp.questions import form_of
 from bathysphere.server.mcp.tools import THREAD, ToolInput, failed, finished, waiting
@@ -40,12 +41,17 @@ Questions = Sequence[Mapping[str, Any]]
 class Caller:
     """Who calls: the owner, the client's session and the request being answered."""
 
-    owner: Owner
+    key: RequestKey
     session: ServerSession
     request_id: types.RequestId
     progress_token: str | int | None
     rules: StreamRules
     """How often the client hears that the call goes on, and is identified again."""
+
+    @property
+    def owner(self) -> Owner:
+        """Who calls."""
+        return self.key.owner
 
 
 class ToolCall:
@@ -86,7 +92,12 @@ class ToolCall:
             metadata=_METADATA,
         )
         return await start(
-            services, thread_id, body, owner=self._caller.owner, create_if_missing=is_new
+            services,
+            thread_id,
+            body,
+            owner=self._caller.owner,
+            key=self._caller.key,
+            create_if_missing=is_new,
         )
 
     async def _wait(self, run: Run) -> Run:
@@ -150,7 +161,8 @@ class ToolCall:
             command=RunCommand(resume=dict(answers)),
             metadata=_METADATA,
         )
-        return await start(self._services, run.thread_id, body, owner=self._caller.owner)
+        caller = self._caller
+        return await start(self._services, run.thread_id, body, owner=caller.owner, key=caller.key)
 
 
 def _thread_of(arguments: Mapping[str, Any]) -> tuple[UUID, bool]:

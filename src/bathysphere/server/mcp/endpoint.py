@@ -18,6 +18,8 @@ from starlette.types import Receive, Scope, Send
 from bathysphere.core.identity import Owner
 from bathysphere.server.errors import TooManyRequests
 from bathysphere.server.identity.identify import OWNER_KEY
+from bathysphere.server.langgraph_api.idempotency import RequestKey
+from bathysphere.server.langgraph_api.project_rules import RULES_KEY, ProjectRules
 from bathysphere.server.process.services import Services
 from bathysphere.server.sse import StreamRules
 
@@ -113,7 +115,9 @@ class McpEndpoint:
     async def _list_tools(self, server: "Server[Any, Any]") -> "list[types.Tool]":
         from bathysphere.server.mcp.tools import assistants_by_tool, tool_of
 
-        found = await assistants_by_tool(self._services, owner=_owner_of(server))
+        found = await assistants_by_tool(
+            self._services, owner=_owner_of(server), rules=_rules_of(server)
+        )
         return [tool_of(name, each, self._services.graphs) for name, each in found.items()]
 
     async def _call(
@@ -122,12 +126,13 @@ class McpEndpoint:
         from bathysphere.server.mcp.calls import Caller, ToolCall
         from bathysphere.server.mcp.tools import assistants_by_tool, failed
 
-        owner, context = _owner_of(server), server.request_context
-        assistant = (await assistants_by_tool(self._services, owner=owner)).get(name)
+        owner, rules, context = _owner_of(server), _rules_of(server), server.request_context
+        found = await assistants_by_tool(self._services, owner=owner, rules=rules)
+        assistant = found.get(name)
         if assistant is None:
             return failed(f"Unknown tool: {name}")
         caller = Caller(
-            owner=owner,
+            key=RequestKey(owner=owner, rules=rules),
             session=context.session,
             request_id=context.request_id,
             progress_token=context.meta.progressToken if context.meta is not None else None,
@@ -170,3 +175,8 @@ def _request_of(server: "Server[Any, Any]") -> Request:
 def _owner_of(server: "Server[Any, Any]") -> Owner:
     owner: Owner = _request_of(server).scope[OWNER_KEY]
     return owner
+
+
+def _rules_of(server: "Server[Any, Any]") -> ProjectRules | None:
+    rules: ProjectRules | None = _request_of(server).scope.get(RULES_KEY)
+    return rules

@@ -17,6 +17,7 @@ from bathysphere.engine.assistants import Assistant, AssistantFilter
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Run
 from bathysphere.server.langgraph_api.assistants import system_assistants
+from bathysphere.server.langgraph_api.project_rules import ProjectRules
 from bathysphere.server.langgraph_api.thread_states import fields
 from bathysphere.server.mcp.questions import question_text
 from bathysphere.server.process.services import Services
@@ -31,7 +32,9 @@ _THREAD_FIELD = {
 }
 
 
-async def assistants_by_tool(services: Services, *, owner: Owner) -> dict[str, Assistant]:
+async def assistants_by_tool(
+    services: Services, *, owner: Owner, rules: ProjectRules | None = None
+) -> dict[str, Assistant]:
     """The owner's assistants of the served graphs, by the names of their tools."""
     system = system_assistants(services.graphs)
     stored = await services.assistants.search(
@@ -39,6 +42,8 @@ async def assistants_by_tool(services: Services, *, owner: Owner) -> dict[str, A
     )
     served = set(services.graphs.names())
     found = [each for each in stored if each.definition.graph in served]
+    if rules is not None:
+        found = await rules.shown(found)
     used = Counter(_plain_name(each) for each in found)
     return {_tool_name(each, used): each for each in found}
 

@@ -36,9 +36,13 @@ class ModelLoading:
 
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
-        self._events: list[Progress] = []
-        self._changed = asyncio.Condition()
-        self._task: asyncio.Task[None] | None = None
+        self._load: _Load | None = None
+
+    def use(self, settings: ModelSettings) -> None:
+        """Load the model of these settings from now on; the load of another model is given up."""
+        if self._load is not None:
+            self._load.give_up()
+        self._settings, self._load = settings, None
 
     @property
     def model_id(self) -> str:
@@ -55,12 +59,33 @@ class ModelLoading:
             raise NotSupported(
                 f"Only {self.model_id} can be loaded", hint="the operator chooses the model"
             )
-        if self._task is None or (self._task.done() and self._events[-1]["status"] == "error"):
-            self._events = []
-            self._task = asyncio.create_task(self._load())
-        return self._follow()
+        if self._load is None or self._load.has_failed:
+            self._load = _Load(self.model_id, self._settings)
+        return self._load.follow()
 
-    async def _follow(self) -> AsyncGenerator[Progress, None]:
+
+class _Load:
+    """One load of one model: its task, and the events so far."""
+
+    def __init__(self, model_id: str, settings: ModelSettings) -> None:
+        self._model_id = model_id
+        self._settings = settings
+        self._changed = asyncio.Condition()
+        self._events: list[Progress] = []
+        self._add({"status": "loading", "progress": 0})
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def has_failed(self) -> bool:
+        return self._task.done() and bool(self._events[-1]["status"] == "error")
+
+    def give_up(self) -> None:
+        """Stop, and tell those who follow."""
+        self._task.cancel()
+        event = {"status": "error", "error": "Another model was chosen", "hint": None}
+        self._telling = asyncio.create_task(self._emit(event))
+
+    async def follow(self) -> AsyncGenerator[Progress, None]:
         events, seen = self._events, 0
         while not seen or events[seen - 1]["status"] not in LAST:
             async with self._changed:
@@ -69,28 +94,29 @@ class ModelLoading:
             yield events[seen]
             seen += 1
 
-    async def _load(self) -> None:
+    async def _run(self) -> None:
         try:
-            await self._emit({"status": "loading", "progress": 0})
             await self._fetch()
-            state = await check(self.model_id, self._settings)
+            state = await check(self._model_id, self._settings)
             if not state.usable:
                 await self._emit({"status": "error", "error": state.detail, "hint": state.hint})
                 return
-            await asyncio.to_thread(resolve, self.model_id, self._settings)
+            await asyncio.to_thread(resolve, self._model_id, self._settings)
         except BathysphereError as error:
             await self._emit({"status": "error", "error": error.message, "hint": error.hint})
+        except asyncio.CancelledError:
+            raise  # by `give_up`, which tells
         else:
             await self._emit({"status": "ready", "progress": 100, "dtype": self._dtype()})
         finally:
             # Whatever failed, followers wait for a final event.
-            if self._events[-1]["status"] not in LAST:
+            if self._events[-1]["status"] not in LAST and not self._task.cancelling():
                 hint = "try again; the server's log has the cause"
                 event = {"status": "error", "error": "The model could not be loaded", "hint": hint}
                 await self._emit(event)
 
     async def _fetch(self) -> None:
-        name = parse(self.model_id)
+        name = parse(self._model_id)
         if name.provider in LISTS:
             await self._pull(name)
             return
@@ -120,11 +146,15 @@ class ModelLoading:
 
     async def _emit(self, event: Progress, *, only_new: bool = False) -> None:
         async with self._changed:
-            if only_new and self._events and self._events[-1] | event == self._events[-1]:
+            last = self._events[-1]
+            if last["status"] in LAST or (only_new and last | event == last):
                 return
-            self._events.append({**event, "modelId": self.model_id})
+            self._add(event)
             self._changed.notify_all()
 
+    def _add(self, event: Progress) -> None:
+        self._events.append({**event, "modelId": self._model_id})
+
     def _dtype(self) -> str | None:
-        found = _QUANT.search(parse(self.model_id).name)
+        found = _QUANT.search(parse(self._model_id).name)
         return found.group(1).lower() if found else None

@@ -15,6 +15,8 @@ router = APIRouter(tags=["models"], route_class=StrictRoute)
 
 @router.get("/models", response_model=list[dict[str, Any]])
 async def models(_: CurrentOwner, request: Request) -> Response:
-    """The model of each role: its name, whether it is local, whether it is usable now."""
+    """The model of each role: whether it is local, usable now, and may be changed by the caller."""
     list_models: ListModels | None = request.app.state.list_models
-    return JSON([card.json() for card in await list_models()] if list_models is not None else [])
+    is_changeable = request.app.state.model_setup is not None
+    cards = await list_models() if list_models is not None else []
+    return JSON([card.json() | {"is_changeable": is_changeable} for card in cards])

@@ -1,7 +1,7 @@
 """Engine components with metrics; the engine itself does not depend on metrics."""
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,9 @@ from bathysphere.core.errors import UpstreamError
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database, Pool
 from bathysphere.engine.events.log import Batch, Entry, Event, EventLog
+from bathysphere.engine.runs.operations import DEAD_CODES
 from bathysphere.engine.runs.queue import JobAttempt, Queue
+from bathysphere.engine.threads import Threads
 from bathysphere.server.observability.metrics import Metrics
 
 _LIFECYCLE = b'{"channel":"lifecycle"'
@@ -66,9 +68,9 @@ class MeasuredLog(EventLog):
         """The owner's events after an id, then new ones as they arrive, without end."""
         return self._log.batches(thread_id, owner=owner, after=after)
 
-    async def delete(self, thread_id: UUID) -> None:
-        """Delete the thread's events."""
-        await self._log.delete(thread_id)
+    async def delete(self, *thread_ids: UUID) -> None:
+        """Delete the events of threads."""
+        await self._log.delete(*thread_ids)
 
     def _count(self, event: Event) -> None:
         data: dict[str, Any] = event.data
@@ -80,6 +82,8 @@ class MeasuredLog(EventLog):
             return
         graph = str(data.get("graph", ""))
         self._metrics.runs_ended.labels(graph, status).inc()
+        if (data.get("error") or {}).get("code") in DEAD_CODES:
+            self._metrics.dead_letters.inc()
         if (began := self._began.pop(event.run_id, None)) is not None:
             self._metrics.run_seconds.labels(graph).observe(self._clock.monotonic() - began)
 
@@ -111,3 +115,40 @@ class MeasuredQueue(Queue):
         run_ids = await super().requeue_orphans()
         self._metrics.adoptions.inc(len(run_ids))
         return run_ids
+
+
+class MeasuredThreads(Threads):
+    """Threads that are counted when they expire."""
+
+    def __init__(self, pool: Pool, events: EventLog, *, metrics: Metrics) -> None:
+        super().__init__(pool, events)
+        self._metrics = metrics
+
+    @override
+    async def delete_temporary(self, *, after_seconds: float, limit: int = 1000) -> list[UUID]:
+        """Delete threads of stateless runs that ended `after_seconds` ago."""
+        deleted = await super().delete_temporary(after_seconds=after_seconds, limit=limit)
+        self._metrics.threads_expired.labels("stateless").inc(len(deleted))
+        return deleted
+
+    @override
+    async def delete_unused(
+        self,
+        *,
+        after_minutes: float | None,
+        by_tenant: Mapping[str, float | None] | None = None,
+        limit: int = 1000,
+    ) -> list[UUID]:
+        """Delete threads whose last use was `after_minutes` ago."""
+        deleted = await super().delete_unused(
+            after_minutes=after_minutes, by_tenant=by_tenant, limit=limit
+        )
+        self._metrics.threads_expired.labels("unused").inc(len(deleted))
+        return deleted
+
+    @override
+    async def delete_expired(self, *, limit: int = 1000) -> list[UUID]:
+        """Delete threads whose own time to live is over."""
+        deleted = await super().delete_expired(limit=limit)
+        self._metrics.threads_expired.labels("ttl").inc(len(deleted))
+        return deleted

@@ -1,7 +1,8 @@
 """Prometheus metrics of requests, streams, runs, the queue and payments.
 
 A process has one `Metrics`. Figures of the queue are read from the database at each scrape and are
-the same in every process, so aggregate them with max, not sum.
+the same in every process, so aggregate them with max, not sum. Counters that alerts use exist from
+the start with the value 0: Prometheus sees no increase in a series that begins at 1.
 """
 
 import asyncio
@@ -13,10 +14,13 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0
 from psycopg_pool import PoolTimeout
 
 from bathysphere.core.clock import Clock
+from bathysphere.engine.crons.scheduler import TickOutcome
 from bathysphere.engine.database.pool import Pool
+from bathysphere.server.observability.pool_metrics import PoolCollector
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_1_0_0
 _REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_QUEUE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 _RUN_SECONDS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
 
 
@@ -84,19 +88,48 @@ class Metrics:
             ["outcome"],
             registry=self.registry,
         )
+        self.titles = Counter(
+            "bathysphere_titles",
+            "Titles of conversations that a model was asked for, by outcome.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.title_tokens = Counter(
+            "bathysphere_title_tokens",
+            "Tokens of the model calls for titles, as far as the provider reports them.",
+            registry=self.registry,
+        )
         self.events_dropped = Counter(
             "bathysphere_events_dropped",
             "Live events that the event log did not accept.",
             registry=self.registry,
         )
-        self.pool_waits = Gauge(
-            "bathysphere_pool_waits",
-            "Requests that had to wait for a database connection since the process started.",
+        self.dead_letters = Counter(
+            "bathysphere_dead_letters",
+            "Runs given up because their workers kept dying; `bathysphere runs dead` lists them.",
             registry=self.registry,
         )
-        self.pool_wait_seconds = Gauge(
-            "bathysphere_pool_wait_seconds",
-            "Total time that requests waited for a database connection.",
+        self.threads_expired = Counter(
+            "bathysphere_threads_expired",
+            "Threads that this process deleted: unused ones, and those of stateless runs.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self.queue_wait = Histogram(
+            "bathysphere_queue_wait_seconds",
+            "Time from the due time of a run to its first start.",
+            buckets=_QUEUE_SECONDS,
+            registry=self.registry,
+        )
+        self.loop_lag = Histogram(
+            "bathysphere_loop_lag_seconds",
+            "How late the event loop was; its rate is the share of time in which it was blocked.",
+            buckets=_REQUEST_SECONDS,
+            registry=self.registry,
+        )
+        self.database_up = Gauge(
+            "bathysphere_database_up",
+            "Whether PostgreSQL answered at this scrape.",
             registry=self.registry,
         )
         self.runs = Gauge(
@@ -104,7 +137,7 @@ class Metrics:
         )
         self.oldest_waiting = Gauge(
             "bathysphere_queue_oldest_seconds",
-            "Age of the oldest waiting run.",
+            "Time since the oldest run that no worker has started could have been started.",
             registry=self.registry,
         )
         self.workers = Gauge(
@@ -141,6 +174,12 @@ class Metrics:
             "Time of the last audit; 0 before the first. Alert if it is old.",
             registry=self.registry,
         )
+        for kind in ("unused", "stateless", "ttl"):
+            self.threads_expired.labels(kind)
+        for tick in TickOutcome:
+            self.due_times.labels(tick)
+        for outcome in ("delivered", "retried", "dead"):
+            self.webhooks.labels(outcome)
 
     def count_due_time(self, outcome: str) -> None:
         """Count a due time of a schedule."""
@@ -150,15 +189,18 @@ class Metrics:
         """Count an attempt to send a webhook."""
         self.webhooks.labels(outcome).inc()
 
+    def count_title(self, outcome: str, tokens: int) -> None:
+        """Count a model call for the title of a conversation."""
+        self.titles.labels(outcome).inc()
+        self.title_tokens.inc(tokens)
+
     def render(self) -> bytes:
         """Render all metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
-    def update_pool(self, pool: Pool) -> None:
-        """Update the metrics of the connection pool."""
-        stats = pool.get_stats()
-        self.pool_waits.set(stats.get("requests_queued", 0))
-        self.pool_wait_seconds.set(stats.get("requests_wait_ms", 0) / 1000)
+    def watch_pool(self, pool: Pool) -> None:
+        """Show the waits of a connection pool at each scrape."""
+        self.registry.register(PoolCollector(pool))
 
     async def update_queue(self, pool: Pool, *, seconds: float = 2) -> None:
         """Update the metrics of the queue; NaN while the database is unavailable."""
@@ -172,7 +214,9 @@ class Metrics:
             self.runs.labels("running").set(unknown)
             self.oldest_waiting.set(unknown)
             self.workers.set(unknown)
+            self.database_up.set(0)
             return
+        self.database_up.set(1)
         found = {row["status"]: row for row in rows}
         for status in ("pending", "running"):
             self.runs.labels(status).set(found[status]["count"] if status in found else 0)
@@ -214,9 +258,17 @@ class Metrics:
             await asyncio.sleep(every)
 
 
+# Runs behind another run of their thread, and runs with a later due time, do not wait for a worker.
 _RUNS = """
-SELECT status, count(*) AS count, extract(epoch FROM now() - min(created_at))::float AS oldest
-  FROM engine.runs WHERE status IN ('pending', 'running') GROUP BY status
+SELECT run.status, count(*) AS count,
+       coalesce(extract(epoch FROM now() - min(greatest(run.created_at, job.scheduled_at))
+           FILTER (WHERE run.attempt = 0
+             AND coalesce(job.scheduled_at, '-infinity') <= now()
+             AND NOT EXISTS (SELECT 1 FROM engine.runs before
+                              WHERE before.thread_id = run.thread_id AND before.seq < run.seq
+                                AND before.status IN ('pending', 'running')))), 0)::float AS oldest
+  FROM engine.runs run LEFT JOIN procrastinate_jobs job ON job.id = run.job_id
+ WHERE run.status IN ('pending', 'running') GROUP BY run.status
 """
 _WORKERS = """
 SELECT count(*) AS count FROM procrastinate_workers

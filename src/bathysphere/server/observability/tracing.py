@@ -5,6 +5,7 @@ trace. Only OpenTelemetry's API is used here; without its SDK (the extra `otel`)
 """
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,12 +13,14 @@ import psycopg
 from langgraph.runtime import RunControl
 from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind
+from psycopg_pool import PoolTimeout
 from typing_extensions import override
 
 from bathysphere.core.errors import missing_extra
 from bathysphere.core.identity import Owner
 from bathysphere.core.run_context import RunContext
 from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.events.publisher import Publisher
 from bathysphere.engine.records import Run
 from bathysphere.engine.runs.executor import Executor
 from bathysphere.engine.runs.new_run import NewRun
@@ -25,9 +28,12 @@ from bathysphere.engine.runs.service import Created, Runs
 from bathysphere.server.observability import attributes
 from bathysphere.server.observability.calls import traced_calls
 from bathysphere.server.observability.logs import bind, bound
+from bathysphere.server.observability.metrics import Metrics
 
 CARRIER = "bathysphere_trace"
 """Metadata key of the trace context in which a run was created."""
+_SLOW_START = timedelta(seconds=0.25)
+"""Only for slower starts is it worth a statement to learn what the run waited for."""
 
 
 def set_up_tracing(*, endpoint: str, service: str, ratio: float = 1.0) -> Any:
@@ -75,10 +81,13 @@ def _with_carrier(new: NewRun) -> NewRun:
 
 
 class ObservedExecutor(Executor):
-    """An executor whose log lines and spans carry the run."""
+    """An executor whose log lines and spans carry the run, and whose queue waits are measured."""
 
-    def __init__(self, *, pool: Pool, is_traced: bool = False, **parts: Any) -> None:
+    def __init__(
+        self, *, pool: Pool, metrics: Metrics, is_traced: bool = False, **parts: Any
+    ) -> None:
         super().__init__(pool=pool, context=_bind_log_fields, **parts)
+        self._metrics = metrics
         self._rows = pool
         self._is_traced = is_traced
         self._tracer = trace.get_tracer("bathysphere.worker")
@@ -110,6 +119,26 @@ class ObservedExecutor(Executor):
                 traced_calls(span),
             ):
                 await super().execute(run_id, control)
+
+    @override
+    async def _attempt(self, run: Run, control: RunControl, publisher: Publisher) -> None:
+        if run.attempt == 1 and run.started_at is not None:
+            due = run.created_at + timedelta(seconds=run.work.after_seconds)
+            if run.started_at - due > _SLOW_START:
+                due = max(due, await self._end_before(run) or due)
+            waited = (run.started_at - due).total_seconds()
+            self._metrics.queue_wait.observe(max(0.0, waited))
+        await super()._attempt(run, control, publisher)
+
+    async def _end_before(self, run: Run) -> datetime | None:
+        """The end of the thread's run before: only from then on did this one wait for a worker."""
+        query = "SELECT max(finished_at) AS at FROM engine.runs WHERE thread_id = %s AND seq < %s"
+        try:
+            async with self._rows.connection() as connection:
+                row = await (await connection.execute(query, (run.thread_id, run.seq))).fetchone()
+        except (psycopg.Error, PoolTimeout):
+            return None
+        return row["at"] if row is not None else None
 
     async def _row(self, run_id: UUID) -> dict[str, Any] | None:
         query = (

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langgraph.pregel import Pregel
 from redis.asyncio import Redis
 
@@ -14,6 +16,8 @@ from bathysphere.agents.research.settings import ResearchSettings
 from bathysphere.agents.simple import SimpleConfig
 from bathysphere.agents.tutor import TutorConfig
 from bathysphere.core.errors import ConfigError
+from bathysphere.engine.conversations.shares import ShareLimits
+from bathysphere.engine.conversations.titles import TitleModel
 from bathysphere.engine.crons.scheduler import SchedulerOptions
 from bathysphere.engine.crons.service import CronLimits
 from bathysphere.engine.database.pool import Pool
@@ -22,18 +26,24 @@ from bathysphere.engine.fairness import WaitingLimits
 from bathysphere.engine.graphs import Graph, Graphs, Source
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
+from bathysphere.engine.usage.budgets import BudgetDefaults
 from bathysphere.engine.webhooks.receivers import ReceiverRules
 from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.evidence.proof.signing import read_key
 from bathysphere.harness.build import build
 from bathysphere.harness.web_tools import WebAccess
 from bathysphere.middleware.memories import MemoryMode
+from bathysphere.models.names import DEMO, parse
+from bathysphere.models.prices import all_prices
+from bathysphere.models.resolve import resolve
 from bathysphere.models.settings import ModelSettings
 from bathysphere.registry.agents import Agent, SpecSource, names_models, resolve_agent
 from bathysphere.registry.factories import Factory
 from bathysphere.registry.loading import registered_agents
+from bathysphere.registry.project_sections import Expiry
 from bathysphere.server.asgi.admission import RateLimits
 from bathysphere.server.asgi.token_bucket import MemoryBuckets, Rate, RedisBuckets
+from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
 from bathysphere.server.observability.health import Health
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import set_up_tracing
@@ -46,7 +56,8 @@ from bathysphere.server.process.services import (
     open_worker,
 )
 from bathysphere.server.process.settings import ServerSettings
-from bathysphere.server.workspaces.service import Workspaces
+from bathysphere.server.workspaces.service import Workspaces, read_directory
+from bathysphere.server.workspaces.settings import StorageSettings
 from bathysphere.tools.mcp.hub import McpHub
 
 KEY_FILE = "research.key"
@@ -64,7 +75,6 @@ class Instruments:
 
     async def render(self) -> bytes:
         """Render the metrics, with current figures of the queue and the ledger."""
-        self.metrics.update_pool(self.pool)
         await self.metrics.update_queue(self.pool)
         if self.is_paid:
             await self.metrics.update_payments(self.pool)
@@ -124,7 +134,25 @@ def research_of(
     return research.config(models, key=read_key(settings.data_dir / KEY_FILE))
 
 
-async def worker_of(services: Services, settings: ServerSettings, metrics: Metrics) -> Worker:
+def title_model_of(models: ModelSettings) -> BaseChatModel | None:
+    """The model that writes titles of conversations: that of summaries.
+
+    None if it is the scripted tour, or cannot be used as configured; startup has warned about that.
+    """
+    name = models.choice("summary").name
+    try:
+        return None if parse(name).provider == DEMO else resolve(name, models)
+    except ConfigError:
+        return None
+
+
+async def worker_of(
+    services: Services,
+    settings: ServerSettings,
+    metrics: Metrics,
+    *,
+    title_model: TitleModel | None = None,
+) -> Worker:
     """Create the worker of this process."""
     return await open_worker(
         services,
@@ -140,6 +168,8 @@ async def worker_of(services: Services, settings: ServerSettings, metrics: Metri
             drain_seconds=settings.drain_seconds,
         ),
         is_traced=settings.otel_endpoint is not None,
+        title_model=title_model,
+        price_of=all_prices(ModelSettings.from_environment()).get,
     )
 
 
@@ -160,6 +190,24 @@ def storage_limits(settings: ServerSettings) -> StorageLimits:
     )
 
 
+def limit_options(settings: ServerSettings) -> dict[str, Any]:
+    """The limits of `open_services`."""
+    return {
+        "waiting": waiting_limits(settings),
+        "answers": AnswerLimits(bytes=settings.max_answer_bytes),
+        "storage": storage_limits(settings),
+        "shares": ShareLimits(per_tenant=settings.max_shares_per_tenant),
+        "budgets": budget_defaults(settings),
+    }
+
+
+def budget_defaults(settings: ServerSettings) -> BudgetDefaults:
+    """Budgets of those for whom the operator has set none."""
+    return BudgetDefaults(
+        user_tokens=settings.budget_user_tokens, tenant_tokens=settings.budget_tenant_tokens
+    )
+
+
 def schedule_options(settings: ServerSettings) -> ScheduleOptions:
     """Limits of schedules, and how late their runs may start."""
     return ScheduleOptions(
@@ -170,6 +218,18 @@ def schedule_options(settings: ServerSettings) -> ScheduleOptions:
         ),
         scheduler=SchedulerOptions(catch_up_seconds=settings.cron_catch_up_seconds),
     )
+
+
+def thread_ttl(settings: ServerSettings, project: Expiry | None) -> Expiry | None:
+    """When unused threads are deleted: the operator's setting, else the project's."""
+    if settings.thread_ttl_days is None:
+        return project
+    return replace(project or Expiry(), minutes=settings.thread_ttl_days * 24 * 60)
+
+
+def tenant_ttl() -> dict[str, float | None]:
+    """The minutes of tenants whose file entry differs, with or without an object store."""
+    return read_directory(StorageSettings.from_environment().tenants).thread_ttl_minutes()
 
 
 def webhook_options(settings: ServerSettings) -> WebhookOptions | None:

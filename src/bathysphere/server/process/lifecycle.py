@@ -6,17 +6,18 @@ streams, then connections, and finally the embedded PostgreSQL.
 
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from starlette.types import ASGIApp
 
+from bathysphere.engine.conversations.titles import TitleModel
 from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.worker import Worker
@@ -28,26 +29,30 @@ from bathysphere.server.asgi.stack import Edge, wrap
 from bathysphere.server.identity.choose import identify_by
 from bathysphere.server.identity.jwks import issuer_client
 from bathysphere.server.identity.public_routes import public_requests
-from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
+from bathysphere.server.identity.sign_in import IssuerOffer
 from bathysphere.server.models.catalog import ListModels
+from bathysphere.server.models.setup import ModelSetup
 from bathysphere.server.observability.health import Health
+from bathysphere.server.observability.loop_lag import measure_loop_lag
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.pages import Pages
 from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.process.assembly import (
     Instruments,
     allow_mint,
+    limit_options,
     rate_limits,
     redis_of,
     schedule_options,
-    storage_limits,
+    tenant_ttl,
+    thread_ttl,
     tracing_of,
-    waiting_limits,
     webhook_options,
     worker_of,
 )
 from bathysphere.server.process.client_deadlines import Deadlines
 from bathysphere.server.process.database import open_database, secret
+from bathysphere.server.process.garbage import reduce_collections
 from bathysphere.server.process.listener import Listener, listen, listener, url_of
 from bathysphere.server.process.project_options import ProjectOptions
 from bathysphere.server.process.services import Services, open_services
@@ -84,17 +89,19 @@ async def serve(
     workspaces: Workspaces | None = None,
     research: ResearchService | None = None,
     list_models: ListModels | None = None,
+    model_setup: ModelSetup | None = None,
     fetch: FetchRules | None = None,
     mcp: McpHub | None = None,
     project: ProjectOptions | None = None,
     memories: MemoryMode = "opt-in",
+    title_model: TitleModel | None = None,
 ) -> None:
     """Serve requests until a signal arrives; `with_worker` also executes runs."""
     project = project or ProjectOptions()
     settings = allow_mint(settings, payments)
     await graphs.prepare()
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(_closing(listen(settings.host, settings.port)))
+        listening = stack.enter_context(contextlib.closing(listen(settings.host, settings.port)))
         url = url_of(listening)
         await stack.enter_async_context(tracing_of(settings, "bathysphere-api"))
         database = await stack.enter_async_context(
@@ -116,6 +123,7 @@ async def serve(
             instruments,
             research=research,
             list_models=list_models,
+            model_setup=model_setup,
             fetch=fetch,
             mcp=mcp,
             project=project,
@@ -131,10 +139,15 @@ async def serve(
             ),
             max_connections=settings.max_connections,
         )
-        worker = await worker_of(services, settings, instruments.metrics) if with_worker else None
+        metrics = instruments.metrics
+        worker = (
+            await worker_of(services, settings, metrics, title_model=title_model)
+            if with_worker
+            else None
+        )
         process = _Process(settings, instruments.health, worker)
         process.add_listener(front, listening)
-        _add_payment_tasks(process, services, instruments, sweeps=with_worker)
+        _add_side_tasks(process, services, instruments, sweeps=with_worker)
         await process.run(stack, instruments, on_ready, url=url)
 
 
@@ -145,6 +158,7 @@ async def work(
     on_ready: OnReady,
     payments: PaymentSettings | None = None,
     project: ProjectOptions | None = None,
+    title_model: TitleModel | None = None,
 ) -> None:
     """Execute runs until a signal arrives."""
     project = project or ProjectOptions()
@@ -157,23 +171,25 @@ async def work(
         services, instruments = await _open(
             stack, settings, database, graphs, payments=payments, project=project
         )
-        worker = await worker_of(services, settings, instruments.metrics)
+        metrics = instruments.metrics
+        worker = await worker_of(services, settings, metrics, title_model=title_model)
         process = _Process(settings, instruments.health, worker)
-        _add_payment_tasks(process, services, instruments, sweeps=True)
+        _add_side_tasks(process, services, instruments, sweeps=True)
         await process.run(stack, instruments, on_ready)
 
 
-def _add_payment_tasks(
+def _add_side_tasks(
     process: "_Process", services: Services, instruments: Instruments, *, sweeps: bool
 ) -> None:
-    """Start the settlement sweep, and the periodic audit of the ledger for the metrics."""
+    """Start what is measured periodically, and the settlement sweep."""
+    metrics, pool, clock = instruments.metrics, services.pool, services.clock
+    process.add_side_task("loop lag", partial(measure_loop_lag, metrics, clock))
     payments = services.payments
     if payments is None:
         return
     if sweeps:
         process.add_side_task("payments sweep", payments.sweep)
     every = payments.audit_seconds
-    metrics, pool, clock = instruments.metrics, services.pool, services.clock
     process.add_side_task(
         "payments audit", lambda: metrics.audit_periodically(pool, clock, every=every)
     )
@@ -214,7 +230,7 @@ class _Process:
         with self._signals():
             for front in self._listeners:
                 await front.is_listening.wait()
-            gc.freeze()  # loaded modules stay: collecting them again would pause all requests
+            reduce_collections()
             on_ready(Ready(url=url, metrics_url=metrics_url))
             await self._wait_for_stop()
             await self._shut_down()
@@ -226,7 +242,7 @@ class _Process:
         listening = listen(
             self._settings.metrics_host, self._settings.metrics_port, flag="--metrics-port"
         )
-        stack.enter_context(_closing(listening))
+        stack.enter_context(contextlib.closing(listening))
         probes = Probes(not_found, health=instruments.health, metrics=instruments.render)
         self.add_listener(listener(probes, stop_seconds=1), listening)
         return url_of(listening)
@@ -293,6 +309,7 @@ async def _open(
     project: ProjectOptions,
     workspaces: Workspaces | None = None,
 ) -> tuple[Services, Instruments]:
+    metrics = Metrics()
     services = await stack.enter_async_context(
         open_services(
             database=database,
@@ -300,23 +317,22 @@ async def _open(
             redis_url=secret(settings.redis_url),
             payments=payments,
             workspaces=workspaces,
-            waiting=waiting_limits(settings),
-            answers=AnswerLimits(bytes=settings.max_answer_bytes),
-            storage=storage_limits(settings),
+            **limit_options(settings),
             schedules=schedule_options(settings),
             webhooks=webhook_options(settings),
             store=project.store,
-            thread_ttl=project.thread_ttl,
+            thread_ttl=thread_ttl(settings, project.thread_ttl),
+            tenant_ttl=tenant_ttl(),
+            metrics=metrics,
         )
     )
     redis = await stack.enter_async_context(redis_of(settings))
-    # A separate connection: probes respond while requests wait for the pool.
+    # A separate connection: probes and metrics respond while requests wait for the pool.
     probe_pool = await stack.enter_async_context(open_pool(replace(database, max_size=1)))
     health = Health(probe_pool, redis)
+    metrics.watch_pool(services.pool)
     is_paid = services.payments is not None
-    return services, Instruments(
-        metrics=Metrics(), health=health, pool=services.pool, is_paid=is_paid
-    )
+    return services, Instruments(metrics=metrics, health=health, pool=probe_pool, is_paid=is_paid)
 
 
 async def _app(
@@ -327,6 +343,7 @@ async def _app(
     *,
     research: ResearchService | None,
     list_models: ListModels | None,
+    model_setup: ModelSetup | None,
     fetch: FetchRules | None,
     mcp: McpHub | None,
     project: ProjectOptions,
@@ -335,11 +352,10 @@ async def _app(
     custom_app, auth = project.custom_app, project.auth
     if custom_app is not None:
         await stack.enter_async_context(custom_app.router.lifespan_context(custom_app))
-    http = await stack.enter_async_context(issuer_client())
     identify = identify_by(
         settings,
         pool=services.pool,
-        http=http,
+        http=await stack.enter_async_context(issuer_client()),
         clock=services.clock,
         project=ProjectIdentity(auth).identify if auth is not None else None,
     )
@@ -360,11 +376,13 @@ async def _app(
         stream_seconds=settings.stream_seconds,
         research=research,
         list_models=list_models,
+        model_setup=model_setup,
         page_fetcher=Pages(fetch, clock=services.clock) if fetch is not None else None,
         mcp_hub=mcp,
         custom_app=custom_app,
         authorization=ProjectAuthorization(auth, services) if auth is not None else None,
         memories=memories,
+        sign_in=IssuerOffer.from_settings(settings),
     )
     stack.push_async_callback(app.state.mcp.aclose)
     return wrap(app, edge)
@@ -372,8 +390,7 @@ async def _app(
 
 def _is_for_one_user(settings: ServerSettings) -> bool:
     """Whether only the user who started the server may connect."""
-    is_local = settings.is_anonymous and settings.is_loopback
-    return is_local and can_check_peers()
+    return settings.is_anonymous and settings.is_loopback and can_check_peers()
 
 
 @contextmanager

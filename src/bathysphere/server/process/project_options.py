@@ -14,7 +14,8 @@ from bathysphere.registry.modules import import_target
 from bathysphere.registry.project_sections import Expiry, StoreIndex
 from bathysphere.registry.selection import Selection
 from bathysphere.server.custom_routes import load_app
-from bathysphere.server.process.settings import PREFIX, ServerSettings
+from bathysphere.server.process.auth_settings import PREFIX
+from bathysphere.server.process.settings import ServerSettings
 from bathysphere.server.project_auth.authenticate import load_auth
 
 

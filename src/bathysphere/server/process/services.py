@@ -4,7 +4,7 @@ Tests open them here too, so that what is tested is what runs.
 """
 
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,9 +19,13 @@ from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import ConfigError
 from bathysphere.engine.assistants import Assistants
 from bathysphere.engine.attempt_services.file_changes import FileChanges
+from bathysphere.engine.conversations.message_index import MessageIndex
+from bathysphere.engine.conversations.shares import ShareLimits, Shares
+from bathysphere.engine.conversations.titles import TitleModel, TitleWriter
 from bathysphere.engine.crons.database_clock import DatabaseClock, read_database_clock
 from bathysphere.engine.crons.scheduler import Scheduler, SchedulerOptions
 from bathysphere.engine.crons.service import CronLimits, Crons
+from bathysphere.engine.database.epoch import read_epoch
 from bathysphere.engine.database.item_store import StoreOptions, migrate_store, open_store
 from bathysphere.engine.database.pool import Database, Pool, open_pool
 from bathysphere.engine.database.stored_bytes import NO_STORAGE_LIMITS, StorageLimits, StoredBytes
@@ -31,11 +35,15 @@ from bathysphere.engine.expiry import item_sweep, sweep_periodically, thread_swe
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.answers import Answers
-from bathysphere.engine.runs.executor import Limits
+from bathysphere.engine.runs.executor import Limits, OnAnswer, ignore_answer
 from bathysphere.engine.runs.queue import Queue
 from bathysphere.engine.runs.service import Runs
 from bathysphere.engine.runs.worker import Companion, Worker, WorkerOptions
 from bathysphere.engine.threads import Threads
+from bathysphere.engine.usage.budgets import BudgetDefaults, Budgets
+from bathysphere.engine.usage.counting import RunUsage
+from bathysphere.engine.usage.journal import PriceOf, no_price
+from bathysphere.engine.usage.report import UsageReports
 from bathysphere.engine.webhooks.outbox import Outbox
 from bathysphere.engine.webhooks.receivers import ReceiverRules, Receivers
 from bathysphere.engine.webhooks.sender import Sender, SenderOptions
@@ -44,7 +52,7 @@ from bathysphere.registry.project_sections import Expiry
 from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
 from bathysphere.server.langgraph_api.thread_states import States
 from bathysphere.server.langgraph_api.webhook_body import WebhookBodies
-from bathysphere.server.observability.measured import MeasuredLog, MeasuredQueue
+from bathysphere.server.observability.measured import MeasuredLog, MeasuredQueue, MeasuredThreads
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import ObservedExecutor, TracedRuns
 from bathysphere.server.payments.settings import PaymentSettings
@@ -54,6 +62,7 @@ from bathysphere.server.workspaces.service import Workspaces
 if TYPE_CHECKING:
     from bathysphere.server.payments.service import Payments
 
+_SHARE_SWEEP_SECONDS = 3600.0
 _KEEPALIVE = {
     socket.TCP_KEEPIDLE: 5,
     socket.TCP_KEEPINTVL: 1,
@@ -106,6 +115,10 @@ class Services:
     answers: Answers
     assistants: Assistants
     changes: FileChanges
+    messages: MessageIndex
+    shares: Shares
+    usage: UsageReports
+    budgets: Budgets
     crons: Crons
     schedules: ScheduleOptions
     stored: StoredBytes
@@ -116,6 +129,8 @@ class Services:
     """None if payments are disabled."""
     store_options: StoreOptions = field(default_factory=StoreOptions)
     thread_ttl: Expiry | None = None
+    tenant_ttl: Mapping[str, float | None] = field(default_factory=dict)
+    """Minutes after their last use when a tenant's threads are deleted; None: never."""
 
 
 @asynccontextmanager
@@ -134,14 +149,20 @@ async def open_services(
     webhooks: WebhookOptions | None = None,
     store: StoreOptions | None = None,
     thread_ttl: Expiry | None = None,
+    tenant_ttl: Mapping[str, float | None] | None = None,
+    shares: ShareLimits | None = None,
+    budgets: BudgetDefaults | None = None,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[Services]:
     """Open all components; without Redis, events are kept in this process's memory.
 
     The database must be migrated (`bathysphere.engine.database.schema.migrate`).
     """
     store = store or StoreOptions()
-    _check_expiry(thread_ttl, payments)
+    tenant_ttl = tenant_ttl or {}
+    _check_expiry(thread_ttl, tenant_ttl, payments)
     clock = clock or SystemClock()
+    metrics = metrics or Metrics()
     schedules = schedules or ScheduleOptions()
     await graphs.prepare()
     async with AsyncExitStack() as stack:
@@ -151,11 +172,14 @@ async def open_services(
         if redis_url is not None:
             redis = open_redis(redis_url)
             stack.push_async_callback(redis.aclose)
-            events = await stack.enter_async_context(RedisEventLog(redis, clock=clock))
+            epoch = await read_epoch(pool)
+            log = RedisEventLog(redis, clock=clock, epoch=epoch)
+            events = await stack.enter_async_context(log)
         queue = Queue(pool, database=database)
         await queue.open()
         paid = await stack.enter_async_context(_payments(payments, pool, clock))
         stored = StoredBytes(pool, clock=clock, limits=storage)
+        spending = Budgets(pool, clock=clock, defaults=budgets)
         # Without a tracer this behaves like `Runs`.
         runs = TracedRuns(
             pool,
@@ -165,8 +189,10 @@ async def open_services(
             quota=workspaces.run_quota if workspaces else None,
             waiting=waiting,
             stored=stored,
+            budgets=spending,
+            on_dropped=metrics.events_dropped.inc,
         )
-        threads = Threads(pool, events)
+        threads = MeasuredThreads(pool, events, metrics=metrics)
         yield Services(
             clock=clock,
             database=database,
@@ -177,6 +203,7 @@ async def open_services(
             store=open_store(pool, store),
             store_options=store,
             thread_ttl=thread_ttl,
+            tenant_ttl=tenant_ttl,
             runs=runs,
             threads=threads,
             states=States(pool, threads, graphs, limits=answers),
@@ -184,6 +211,10 @@ async def open_services(
             assistants=Assistants(pool, stored=stored),
             payments=paid,
             changes=FileChanges(pool),
+            messages=MessageIndex(pool),
+            shares=Shares(pool, stored=stored, limits=shares or ShareLimits()),
+            usage=UsageReports(pool),
+            budgets=spending,
             crons=Crons(pool, limits=schedules.limits, clock=schedules.clock),
             schedules=schedules,
             stored=stored,
@@ -199,12 +230,32 @@ async def open_worker(
     limits: Limits,
     options: WorkerOptions,
     is_traced: bool = False,
+    title_model: TitleModel | None = None,
+    price_of: PriceOf = no_price,
 ) -> Worker:
-    """Create a worker that uses these services; the caller runs it."""
+    """Create a worker that uses these services; the caller runs it.
+
+    Args:
+        services: The components of the process.
+        metrics: Counts what the worker does.
+        limits: Limits on the attempts and the duration of a run.
+        options: Settings of the worker.
+        is_traced: Whether runs have spans.
+        title_model: Writes the titles of conversations; None leaves the words of their clients.
+            Where people pay for model calls, it is not used: nobody asked for this one.
+        price_of: The prices of models, for the cost in the usage of runs.
+    """
     queue = MeasuredQueue(services.pool, database=services.database, metrics=metrics)
     await queue.open()
+    companions = _companions(services, metrics)
+    on_answer: OnAnswer = ignore_answer
+    if title_model is not None and services.payments is None:
+        titles = TitleWriter(services.pool, title_model, on_outcome=metrics.count_title)
+        companions.append(partial(keep_running, "titles", titles.run))
+        on_answer = titles.offer
     executor = ObservedExecutor(
         pool=services.pool,
+        metrics=metrics,
         is_traced=is_traced,
         graphs=services.graphs,
         log=MeasuredLog(services.events, metrics, clock=services.clock),
@@ -213,6 +264,13 @@ async def open_worker(
         store=services.store,
         purse=services.payments.purse if services.payments is not None else None,
         stored=services.stored,
+        on_answer=on_answer,
+        usage=RunUsage(
+            services.pool,
+            clock=services.clock,
+            price_of=price_of,
+            budgets=services.budgets,
+        ),
     )
     return Worker(
         database=services.database,
@@ -221,7 +279,7 @@ async def open_worker(
         threads=services.threads,
         clock=services.clock,
         options=options,
-        companions=_companions(services, metrics),
+        companions=companions,
     )
 
 
@@ -257,14 +315,19 @@ def _companions(services: Services, metrics: Metrics) -> list[Companion]:
 
 
 def _sweeps(services: Services) -> list[Companion]:
-    """Delete what has expired, if a project says when."""
-    found: list[Companion] = []
-    ttl, options = services.thread_ttl, services.store_options
-    if ttl is not None and ttl.minutes is not None:
-        sweep = thread_sweep(services.threads, minutes=ttl.minutes)
-        every = ttl.sweep_minutes * 60
-        work = partial(sweep_periodically, "threads", sweep, every_seconds=every)
-        found.append(partial(keep_running, "expiry of threads", work))
+    """Delete what has expired: snapshots, threads by their own `ttl` or settings, store items."""
+    work = partial(
+        sweep_periodically,
+        "shared snapshots",
+        services.shares.delete_expired,
+        every_seconds=_SHARE_SWEEP_SECONDS,
+    )
+    found: list[Companion] = [partial(keep_running, "expiry of shared snapshots", work)]
+    ttl, options = services.thread_ttl or Expiry(), services.store_options
+    sweep = thread_sweep(services.threads, minutes=ttl.minutes, by_tenant=services.tenant_ttl)
+    every = ttl.sweep_minutes * 60
+    work = partial(sweep_periodically, "threads", sweep, every_seconds=every)
+    found.append(partial(keep_running, "expiry of threads", work))
     if options.ttl is not None:
         sweep, every = item_sweep(services.store), options.sweep_seconds
         work = partial(sweep_periodically, "store items", sweep, every_seconds=every)
@@ -272,11 +335,17 @@ def _sweeps(services: Services) -> list[Companion]:
     return found
 
 
-def _check_expiry(thread_ttl: Expiry | None, payments: PaymentSettings | None) -> None:
-    if thread_ttl is not None and payments is not None and payments.is_on:
+def _check_expiry(
+    thread_ttl: Expiry | None,
+    tenant_ttl: Mapping[str, float | None],
+    payments: PaymentSettings | None,
+) -> None:
+    expires = thread_ttl is not None or any(tenant_ttl.values())
+    if expires and payments is not None and payments.is_on:
         raise ConfigError(
             "Threads with money on them cannot expire",
-            hint="remove 'checkpointer.ttl' from langgraph.json, or switch payments off",
+            hint="remove 'checkpointer.ttl' from langgraph.json, BATHYSPHERE_THREAD_TTL_DAYS and"
+            " 'thread_ttl_days' of tenants, or switch payments off",
         )
 
 

@@ -3,13 +3,10 @@
 The defaults are for one machine: loopback, anonymous, embedded PostgreSQL, events in memory.
 """
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
-    BeforeValidator,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -20,49 +17,21 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bathysphere.core.settings import invalid_settings
+from bathysphere.server.process.addresses import is_loopback
+from bathysphere.server.process.auth_settings import PREFIX, AuthSettings, Names
 
-PREFIX = "BATHYSPHERE_"
-AuthMode = Literal["anonymous", "api-key", "oidc", "project"]
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
-ASYMMETRIC = (
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "PS384",
-    "PS512",
-    "ES256",
-    "ES384",
-    "ES512",
-    "EdDSA",
-)
-"""Accepted signature algorithms. A public key must never be used as a shared secret."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 DRAIN_MARGIN = 5.0
 """Seconds that a process needs to exit after its runs are released."""
 
 
-def _split(value: Any) -> Any:
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    return value
-
-
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
-"""Comma-separated values."""
-
-
-class ServerSettings(BaseSettings):
+class ServerSettings(AuthSettings):
     """Settings of `bathysphere serve` and `bathysphere worker`."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
-    )
 
     # ── addresses and data ──
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
@@ -94,37 +63,6 @@ class ServerSettings(BaseSettings):
     redis_url: SecretStr | None = Field(
         default=None,
         description="Redis URL for live events; default: in memory, for one process only.",
-    )
-
-    # ── authentication ──
-    auth: Annotated[tuple[AuthMode, ...], NoDecode, BeforeValidator(_split)] = Field(
-        default=("anonymous",),
-        description="`anonymous`, `project`, or `api-key` and/or `oidc`, comma-separated.",
-    )
-    allow_anonymous_anywhere: bool = Field(
-        default=False,
-        description="Allow `anonymous` on a public address. All callers share one user.",
-    )
-    oidc_issuer: str | None = Field(
-        default=None,
-        description="Required issuer (`iss`) of tokens; its keys are discovered there.",
-    )
-    oidc_audience: str | None = Field(
-        default=None, description="Required audience (`aud`) of tokens."
-    )
-    oidc_jwks_url: str | None = Field(
-        default=None, description="URL of the issuer's keys; default: discovered from the issuer."
-    )
-    oidc_algorithms: Names = Field(
-        default=("RS256", "ES256", "EdDSA"),
-        description="Accepted signature algorithms; asymmetric only.",
-    )
-    oidc_user_claim: str = Field(default="sub", description="Claim that contains the user.")
-    oidc_tenant_claim: str | None = Field(
-        default=None, description="Claim that contains the tenant; default: `oidc_tenant` for all."
-    )
-    oidc_tenant: str = Field(
-        default="default", description="Tenant of all users if no tenant claim is set."
     )
 
     # ── request limits ──
@@ -183,6 +121,14 @@ class ServerSettings(BaseSettings):
         description="Size at which a history or a list of threads is truncated.",
     )
 
+    budget_user_tokens: PositiveInt | None = Field(
+        default=None,
+        description="Tokens per month of each user without a budget of their own.",
+    )
+    budget_tenant_tokens: PositiveInt | None = Field(
+        default=None,
+        description="Tokens per month of each tenant without a budget of its own.",
+    )
     max_stored_bytes_per_user: NonNegativeInt = Field(
         default=2 * 1024**3,
         description="Maximum bytes of threads and store items per user; 0: unlimited.",
@@ -190,6 +136,11 @@ class ServerSettings(BaseSettings):
     max_stored_bytes_per_tenant: NonNegativeInt = Field(
         default=20 * 1024**3,
         description="Maximum bytes of threads and store items per tenant; 0: unlimited.",
+    )
+
+    thread_ttl_days: PositiveFloat | None = Field(
+        default=None,
+        description="Days after their last use when threads are deleted; default: never.",
     )
 
     # ── runs ──
@@ -235,6 +186,12 @@ class ServerSettings(BaseSettings):
     # ── schedules ──
     max_crons_per_tenant: NonNegativeInt = Field(
         default=100, description="Maximum schedules per tenant; 0: unlimited."
+    )
+    titles: bool = Field(
+        default=True, description="Let the summary model write titles, after the first answer."
+    )
+    max_shares_per_tenant: NonNegativeInt = Field(
+        default=1000, description="Maximum shared conversations per tenant; 0: no sharing."
     )
     cron_min_seconds: PositiveFloat = Field(
         default=60, description="Shortest time between two runs of a schedule."
@@ -302,36 +259,8 @@ class ServerSettings(BaseSettings):
     def _expand_home(cls, value: Path) -> Path:
         return value.expanduser()
 
-    @field_validator("auth")
-    @classmethod
-    def _check_auth(cls, value: tuple[AuthMode, ...]) -> tuple[AuthMode, ...]:
-        if not value:
-            raise ValueError("Name at least one of anonymous, api-key, oidc, project")
-        for alone in ("anonymous", "project"):
-            if alone in value and len(value) > 1:
-                raise ValueError(f"`{alone}` cannot be combined with other methods")
-        return value
-
-    @field_validator("oidc_algorithms")
-    @classmethod
-    def _asymmetric_only(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        wrong = [name for name in value if name not in ASYMMETRIC]
-        if wrong or not value:
-            unknown = ", ".join(wrong) or "none"
-            raise ValueError(f"Unsupported: {unknown}. Choose from {', '.join(ASYMMETRIC)}")
-        return value
-
-    @field_validator("oidc_issuer", "oidc_jwks_url")
-    @classmethod
-    def _encrypted_or_local(cls, value: str | None) -> str | None:
-        if value is None or is_encrypted_or_local(value):
-            return value
-        raise ValueError("The URL must use https (http is allowed on localhost)")
-
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
-        if "oidc" in self.auth and not (self.oidc_issuer and self.oidc_audience):
-            raise ValueError(f"`oidc` needs {PREFIX}OIDC_ISSUER and {PREFIX}OIDC_AUDIENCE")
         if self.is_anonymous and not self.is_loopback and not self.allow_anonymous_anywhere:
             raise ValueError(
                 f"Refusing to serve {self.host} without authentication: set"
@@ -344,14 +273,19 @@ class ServerSettings(BaseSettings):
     # ── derived values ──
 
     @property
-    def is_anonymous(self) -> bool:
-        """Whether authentication is off."""
-        return "anonymous" in self.auth
-
-    @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
+
+    @property
+    def is_own_machine(self) -> bool:
+        """Whether one person uses this server, at its machine, in this process alone.
+
+        Without Redis no other process shares the database, and only the machine's own names and
+        pages of this server are let in.
+        """
+        is_local = self.is_anonymous and self.is_loopback and not self.allow_anonymous_anywhere
+        return is_local and not (self.redis_url or self.allowed_hosts or self.cors_origins)
 
     @property
     def is_embedded(self) -> bool:
@@ -364,28 +298,3 @@ class ServerSettings(BaseSettings):
             return self.allowed_hosts
         # Otherwise a web page could reach us by pointing its own host name at 127.0.0.1.
         return (*LOOPBACK_HOSTS, self.host) if self.host not in LOOPBACK_HOSTS else LOOPBACK_HOSTS
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is reachable only from this machine; names are not resolved."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def is_encrypted_or_local(url: str) -> bool:
-    """Whether a URL uses https, or http on localhost."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-    except ValueError:
-        return False
-    suffix = parts.netloc.partition("]")[2]
-    if suffix and not suffix.startswith(":"):  # `[::1].evil.example`
-        return False
-    return bool(host) and (
-        parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
-    )

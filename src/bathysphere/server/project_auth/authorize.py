@@ -9,7 +9,7 @@ the store, is what the route gets.
 import inspect
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
@@ -19,12 +19,14 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from bathysphere.core.identity import Owner
+from bathysphere.engine.assistants import Assistant
 from bathysphere.engine.errors import AssistantNotFound, ThreadNotFound
 from bathysphere.server.errors import InvalidRequest, ThreadExists
 from bathysphere.server.identity.identify import USER_KEY
 from bathysphere.server.identity.public_routes import PUBLIC_PATHS
 from bathysphere.server.langgraph_api.assistants import find_assistant
 from bathysphere.server.langgraph_api.json_values import JSON
+from bathysphere.server.langgraph_api.project_rules import RULES_KEY
 from bathysphere.server.langgraph_api.strict_json import StrictRequest
 from bathysphere.server.process.services import Services
 from bathysphere.server.project_auth.authenticate import ProjectUser
@@ -84,7 +86,7 @@ class _Check:
             await self._ask(tag, name, dict(self._ids))
             return None
         if operation.startswith("mcp-"):  # reads its body itself
-            await self._refuse_filter(await self._ask(known.resource, known.action, {}))
+            await self._leave_to_route(known, {})
             return None
         body = await self._body(may_be_list=known.kind == "runs")
         if known.kind == "search":
@@ -113,8 +115,26 @@ class _Check:
             case "store":
                 await self._store(known, body)
             case _:
-                value = {**body, "metadata": {}}
-                await self._refuse_filter(await self._ask(known.resource, known.action, value))
+                await self._leave_to_route(known, body)
+
+    async def _leave_to_route(self, known: Operation, body: Json) -> None:
+        """Ask whether it may go on; the route asks again once it knows the thread."""
+        await self._ask(known.resource, known.action, {**body, "metadata": {}})
+        self._request.scope[RULES_KEY] = self
+
+    async def before_run(self, thread_id: UUID, *, may_create: bool) -> Mapping[str, Any]:
+        """Ask about a run; return the metadata of the thread, if the run creates it."""
+        exists = await self._has_thread(thread_id)
+        metadata = {} if exists or not may_create else await self._new_metadata(thread_id)
+        found = await self._ask_run(thread_id, {})
+        if exists:
+            await self._check_thread(thread_id, found)
+        return metadata
+
+    async def shown(self, assistants: Sequence[Assistant]) -> list[Assistant]:
+        """The assistants that the filter of a search shows."""
+        found = await self._ask("assistants", "search", {"metadata": {}})
+        return [one for one in assistants if matches(found, one.definition.metadata)]
 
     async def _create(self, known: Operation, body: Json) -> None:
         value = {**body, **self._ids, "metadata": _metadata(body)}
@@ -180,11 +200,14 @@ class _Check:
 
     async def _create_thread(self, thread_id: UUID) -> None:
         """Ask about the thread that a run would create; store the metadata it is given."""
+        if metadata := await self._new_metadata(thread_id):
+            await self._services.threads.create(thread_id, owner=self._owner, metadata=metadata)
+
+    async def _new_metadata(self, thread_id: UUID) -> Json:
+        """Ask about a new thread; return the metadata it is given."""
         value: Json = {"thread_id": thread_id, "metadata": {}, "if_exists": "do_nothing"}
         await self._ask("threads", "create", value)
-        if metadata := value["metadata"]:
-            create = self._services.threads.create
-            await create(thread_id, owner=self._owner, metadata=_plain(metadata))
+        return _plain(value["metadata"])
 
     async def _stateless(self, body: Any) -> None:
         many = body if isinstance(body, list) else [body]

@@ -25,7 +25,9 @@ def _all(resource: str, action: str, kind: Kind, names: str) -> dict[str, Operat
 
 OPERATIONS = {
     **_all("threads", "create", "create", "threads-create"),
-    **_all("threads", "search", "search", "threads-search threads-count"),
+    **_all(
+        "threads", "search", "search", "threads-search threads-count conversations-search-messages"
+    ),
     **_all("threads", "delete", "prune", "threads-prune"),
     **_all("threads", "read", "copy", "threads-copy"),
     **_all(
@@ -35,14 +37,15 @@ OPERATIONS = {
         "threads-get threads-storage threads-join-stream state-get state-get-at"
         " state-get-checkpoint state-history state-list-history runs-list-runs runs-get runs-join"
         " runs-join-stream protocol-stream-events payments-show payments-refunds research-get"
-        " research-report research-reports research-source research-join",
+        " research-report research-reports research-source research-join"
+        " conversations-list-shares",
     ),
     **_all(
         "threads",
         "update",
         "one",
         "state-update runs-cancel stateless-cancel-many payments-open-session"
-        " payments-deposit payments-close",
+        " payments-deposit payments-close conversations-share conversations-revoke-share",
     ),
     **_all("threads", "update", "update", "threads-update"),
     **_all("threads", "delete", "one", "threads-delete runs-delete"),

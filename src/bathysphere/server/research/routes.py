@@ -50,10 +50,11 @@ async def ask(
 
 @router.post("/approve", response_class=Response, responses=STREAM)
 async def approve(
-    body: ResearchApprove, owner: CurrentOwner, services: ServicesDep, rules: Streaming
+    body: ResearchApprove, owner: CurrentOwner, services: ServicesDep, rules: Streaming, key: Key
 ) -> Response:
     """Approve, edit or reject the pending plan, and stream the events that follow."""
     thread_id = body.thread_id
+    await key.before_run(thread_id, may_create=False)
     answers = await answer_of(services, body, owner=owner, graph=GRAPH)
     position = await services.events.last_id(thread_id)
     work = make_work(services.graphs, GRAPH)

@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse
 
 from bathysphere.server.api_docs import content_policy, render_docs
 from bathysphere.server.deps import CurrentOwner
+from bathysphere.server.identity.sign_in import IssuerOffer
 
 router = APIRouter(tags=["system"])
 _HOST_IDS = ("project_id", "host_revision_id", "revision_id", "tenant_id")
@@ -30,6 +31,13 @@ async def info() -> dict[str, Any]:
         "flags": {"assistants": True, "crons": True, "langsmith": False, "store": True},
         "protocol": {"v2": {"sse": True, "websocket": False}},
     }
+
+
+@router.get("/sign-in")
+async def sign_in(request: Request) -> dict[str, Any]:
+    """How people sign in to this server; needs no authentication and has no secrets."""
+    offer: IssuerOffer | None = request.app.state.sign_in
+    return {"issuer": offer.as_json() if offer is not None else None}
 
 
 @router.get("/docs", response_class=HTMLResponse)

@@ -23,7 +23,7 @@ from bathysphere.server.langgraph_api.delete_threads import delete_thread
 from bathysphere.server.langgraph_api.extract_paths import extract, needs_state
 from bathysphere.server.langgraph_api.graph_names import with_graph_name
 from bathysphere.server.langgraph_api.json_values import JSON
-from bathysphere.server.langgraph_api.serializers import selected, thread_json
+from bathysphere.server.langgraph_api.serializers import selected, thread_json, ttl_json
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.langgraph_api.supersteps import check_supersteps, write_supersteps
 from bathysphere.server.langgraph_api.thread_search import (
@@ -42,6 +42,7 @@ from bathysphere.server.schemas.threads import (
     ThreadSearch,
     ThreadUpdate,
     ThreadView,
+    Ttl,
 )
 from bathysphere.server.sse import EventStream
 
@@ -55,14 +56,16 @@ ThreadStreamMode = Literal["run_modes", "lifecycle", "state_update"]
 @router.post("", response_model=ThreadView)
 async def create(body: ThreadCreate, owner: CurrentOwner, services: ServicesDep) -> Response:
     """Create a thread, with the client's id or a new one, and the history of its supersteps."""
-    _refuse_ttl(body.ttl)
+    ttl_minutes = _ttl_minutes(services, body.ttl)
     thread_id = body.thread_id or uuid4()
     given = with_graph_name(services.graphs, body.metadata)
     metadata = {k: v for k, v in given.items() if v is not None}
     if body.supersteps:
         check_supersteps(services.graphs, metadata.get("graph_id"), body.supersteps)
         await services.stored.reserve(owner, len(dumps(body.supersteps)))
-    thread = await services.threads.try_create(thread_id, owner=owner, metadata=metadata)
+    thread = await services.threads.try_create(
+        thread_id, owner=owner, metadata=metadata, ttl_minutes=ttl_minutes
+    )
     if thread is not None and body.supersteps:
         await write_supersteps(services, thread_id, body.supersteps, owner=owner)
     if thread is None and body.if_exists == "do_nothing":
@@ -147,11 +150,21 @@ async def prune(body: ThreadPrune, owner: CurrentOwner, services: ServicesDep) -
 
 
 @router.get("/{thread_id}", response_model=ThreadView)
-async def get(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) -> Response:
+async def get(
+    thread_id: ThreadId,
+    owner: CurrentOwner,
+    services: ServicesDep,
+    include: Annotated[
+        Literal["ttl", ""] | None, Query(description="`ttl` adds the thread's time to live.")
+    ] = None,
+) -> Response:
     """Get a thread, with its values and open questions."""
     thread = await services.threads.get(thread_id, owner=owner)
     state = await services.states.read(thread_id, owner=owner)
-    return JSON(thread_json(thread, state))
+    view = thread_json(thread, state)
+    if include == "ttl" and (ttl := await services.threads.ttl(thread_id, owner=owner)):
+        view["ttl"] = ttl_json(ttl)
+    return JSON(view)
 
 
 @router.get("/{thread_id}/storage", response_model=dict[str, Any])
@@ -196,10 +209,12 @@ async def update(
     services: ServicesDep,
     prefer: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """Merge metadata into the thread's metadata."""
-    _refuse_ttl(body.ttl)
+    """Merge metadata into the thread's metadata; set its time to live."""
+    ttl_minutes = _ttl_minutes(services, body.ttl)
     metadata = with_graph_name(services.graphs, body.metadata)
-    thread = await services.threads.update(thread_id, owner=owner, metadata=metadata)
+    thread = await services.threads.update(
+        thread_id, owner=owner, metadata=metadata, ttl_minutes=ttl_minutes
+    )
     if prefer == "return=minimal":
         return Response(status_code=204)
     return JSON(thread_json(thread))
@@ -222,6 +237,19 @@ async def copy(thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep) 
     return JSON(thread_json(thread))
 
 
-def _refuse_ttl(ttl: object) -> None:
-    if ttl is not None:
-        raise NotSupported("`ttl` of a thread is not supported", hint="delete or prune threads")
+def _ttl_minutes(services: Services, ttl: Ttl | None) -> float | None:
+    """The minutes after which a thread is deleted.
+
+    Raises:
+        NotSupported: It asks for what this server cannot do.
+    """
+    if ttl is None:
+        return None
+    if ttl.strategy != "delete":
+        raise NotSupported(
+            "A thread cannot keep only its latest state: it is computed from earlier ones",
+            hint='use the strategy "delete"',
+        )
+    if services.payments is not None:
+        raise NotSupported("Threads with money on them cannot expire", hint="omit ttl")
+    return ttl.ttl

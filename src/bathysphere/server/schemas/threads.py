@@ -12,6 +12,8 @@ Offset = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Status = Literal["idle", "busy", "interrupted", "error"]
 SortBy = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
 Metadata = dict[str, Any]
+MAX_TTL_MINUTES = 100 * 366 * 24 * 60
+"""A hundred years."""
 ExtractPath = Annotated[
     str,
     Field(
@@ -44,6 +46,16 @@ class Superstep(Open):
     updates: Annotated[list[SuperstepUpdate], Field(min_length=1, max_length=100)]
 
 
+class Ttl(Open):
+    """When a thread is deleted."""
+
+    ttl: Annotated[
+        float,
+        Field(gt=0, le=MAX_TTL_MINUTES, allow_inf_nan=False, description="Minutes from now."),
+    ]
+    strategy: Literal["delete", "keep_latest"] = "delete"
+
+
 class ThreadCreate(Open):
     """A new thread."""
 
@@ -51,14 +63,14 @@ class ThreadCreate(Open):
     metadata: Metadata | None = None
     if_exists: Literal["raise", "do_nothing"] | None = None
     supersteps: Annotated[list[Superstep], Field(max_length=1000)] | None = None
-    ttl: Any = None
+    ttl: Ttl | None = None
 
 
 class ThreadUpdate(Open):
-    """Metadata to merge into a thread's."""
+    """Metadata to merge into a thread's, and its new time to live."""
 
     metadata: Metadata | None = None
-    ttl: Any = None
+    ttl: Ttl | None = None
 
 
 class ThreadCount(Open):

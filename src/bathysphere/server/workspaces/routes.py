@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from bathysphere.core.errors import CallerError
-from bathysphere.server.deps import CurrentOwner, ServicesDep
+from bathysphere.server.deps import CurrentOwner, CurrentRoles, ServicesDep
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.process.services import Services
@@ -38,11 +38,12 @@ def workspaces_of(services: Services) -> Workspaces:
 
 
 @router.get("", response_model=dict[str, Any])
-async def mine(owner: CurrentOwner, services: ServicesDep) -> Response:
-    """The caller's identity and workspaces."""
+async def mine(owner: CurrentOwner, roles: CurrentRoles, services: ServicesDep) -> Response:
+    """The caller's identity, roles and workspaces."""
     names = services.workspaces.names(owner) if services.workspaces else ()
     found = [{"name": name} for name in names]
-    return JSON({"tenant": owner.tenant, "user": owner.user, "workspaces": found})
+    who = {"tenant": owner.tenant, "user": owner.user, "roles": sorted(roles)}
+    return JSON({**who, "workspaces": found})
 
 
 @router.get("/{workspace}/files", response_model=dict[str, Any])

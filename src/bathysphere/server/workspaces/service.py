@@ -58,7 +58,7 @@ class Workspaces:
             service_account_key=_secret(settings.service_account_key),
             folder=settings.folder,
         )
-        return cls(directory=_directory(settings.tenants), bucket=open_bucket(config))
+        return cls(directory=read_directory(settings.tenants), bucket=open_bucket(config))
 
     def agent_files(self) -> ObjectStoreBackend:
         """The files for runs, each rooted in its caller's workspace."""
@@ -90,7 +90,12 @@ def _secret(value: SecretStr | None) -> str | None:
     return value.get_secret_value() if value is not None else None
 
 
-def _directory(path: Path | None) -> Directory:
+def read_directory(path: Path | None) -> Directory:
+    """Read the tenants file; without one, every tenant has one workspace.
+
+    Raises:
+        ConfigError: It is missing or invalid.
+    """
     if path is None:
         return Directory(others=Tenant())
     try:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from bathysphere.core.tracing import span
+
 MAX_QUERY = 500
 MAX_RESULTS = 20
 
@@ -30,6 +32,18 @@ class SearchEngine(Protocol):
             SearchFailed: The engine failed, as opposed to finding nothing.
         """
         ...
+
+
+async def search_with(engine: SearchEngine, query: str, *, limit: int) -> list[SearchResult]:
+    """Search, with a span in the trace of the run.
+
+    Raises:
+        SearchFailed: The engine failed.
+    """
+    with span(f"search {engine.name}", {"bathysphere.search.engine": engine.name}) as traced:
+        found = await engine.search(query, limit=limit)
+        traced.set("bathysphere.search.results", len(found))
+        return found
 
 
 def tidy(results: Iterable[SearchResult], limit: int) -> list[SearchResult]:

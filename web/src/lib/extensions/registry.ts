@@ -12,6 +12,8 @@ export function collectExtensions(extensions: readonly Extension[]) {
     panels: byOrder(extensions.flatMap((e) => e.panels ?? [])),
     sidebar: byOrder(extensions.flatMap((e) => e.sidebar ?? [])),
     pages: byOrder(extensions.flatMap((e) => e.pages ?? [])),
+    settings: byOrder(extensions.flatMap((e) => e.settings ?? [])),
+    threadActions: byOrder(extensions.flatMap((e) => e.threadActions ?? [])),
     notes: byOrder(extensions.flatMap((e) => e.notes ?? [])),
     decided: extensions.flatMap((e) => e.decided ?? []),
     bodies: extensions.flatMap((e) => e.bodies ?? []),

@@ -10,6 +10,7 @@ import type { Json } from '$lib/protocol/wire';
 import type { Call, Question } from '$lib/stream/view';
 import type { AppState } from '$lib/state/app.svelte';
 import type { ClientTool } from '$lib/state/client-tools';
+import type { Thread } from '$lib/state/thread';
 
 /** A component that is fetched when it is first shown. */
 export type Lazy<Props extends Record<string, unknown> = Record<string, never>> = () => Promise<{
@@ -50,8 +51,18 @@ export interface Page {
   icon: Component<{ size?: number | string }>;
   order: number;
   load: Lazy;
+  /** The page that leads to it, in place of the menu. */
+  parent?: string;
   /** Whether the menu has it; always, when missing. */
   isShown?: (app: AppState) => boolean;
+}
+
+/** A section of the settings page. */
+export interface SettingsPart {
+  id: string;
+  title: string;
+  order: number;
+  load: Lazy;
 }
 
 /** Something beside the agent in the composer, such as the team's workspace or the button to attach files. */
@@ -172,10 +183,21 @@ export interface RunCard {
   isShown: (app: AppState) => boolean;
 }
 
+/** Something that the menu of a conversation offers, and that opens in the menu's place. */
+export interface ThreadAction {
+  id: string;
+  label: string;
+  icon: Component<{ size?: number | string }>;
+  order: number;
+  load: Lazy<{ thread: Thread; close: () => void }>;
+}
+
 export interface Extension {
+  threadActions?: ThreadAction[];
   panels?: Panel[];
   sidebar?: SidebarSection[];
   pages?: Page[];
+  settings?: SettingsPart[];
   composerParts?: ComposerPart[];
   composerHeaders?: ComposerHeader[];
   mentions?: MentionSource[];

@@ -9,6 +9,7 @@ import type {
   Json,
   RunWire,
   StateWire,
+  ThreadHitWire,
   ThreadWire,
 } from './wire';
 
@@ -75,6 +76,8 @@ export interface ModelCard {
   profile: 'full' | 'lean';
   /** What it can be trusted with, if it was tested. */
   trust: string | null;
+  /** Whether the person may choose another one here. */
+  is_changeable: boolean;
 }
 
 /** How far the server is with loading its model. */
@@ -91,7 +94,16 @@ export interface LoadProgress {
 export interface MeWire {
   tenant: string;
   user: string;
+  roles?: string[];
   workspaces: { name: string }[];
+}
+
+/** Where people sign in, and the app's public client there. */
+export interface IssuerWire {
+  issuer: string;
+  client_id: string;
+  scopes: string[];
+  audience: string;
 }
 
 /** A page of the web, as the server read it. */
@@ -105,6 +117,10 @@ export interface PageWire {
 export class Api {
   #key: string | null = null;
   #count = 0;
+  /** Nothing is asked before the person is back in. */
+  entering: Promise<unknown> | null = null;
+  /** Get another key for the one that was refused; null if there is none. */
+  renew: (key: string | null) => Promise<string | null> = () => Promise.resolve(null);
   /** Told of every refusal of the key that is in use. */
   onrefused: (refusal: Refusal) => void = () => undefined;
   /** Told when the server answers again after it could not be reached. */
@@ -128,9 +144,21 @@ export class Api {
     return this.send('GET', '/workspaces');
   }
 
+  /** Where people sign in to this server; null if with keys only. Needs no key, and waits for none. */
+  async issuer(): Promise<IssuerWire | null> {
+    const response = await this.#reach('/sign-in', { method: 'GET' });
+    if (!response.ok) return null; // a server of an earlier version
+    return ((await response.json()) as { issuer: IssuerWire | null }).issuer;
+  }
+
   /** Let the server fetch a page; the person has said that it may. */
   page(url: string): Promise<PageWire> {
     return this.send('POST', '/api/pages', { url });
+  }
+
+  /** The version of the server. */
+  async version(): Promise<string> {
+    return (await this.send<{ version: string }>('GET', '/info')).version;
   }
 
   models(): Promise<ModelCard[]> {
@@ -152,6 +180,11 @@ export class Api {
     const select = ['thread_id', 'created_at', 'updated_at', 'status', 'metadata'];
     const which = { ...(ids ? { ids } : {}), ...(titleContains ? { title_contains: titleContains } : {}) };
     return this.send('POST', '/threads/search', { limit, offset, select, ...which });
+  }
+
+  /** Threads with messages that have all these words. */
+  searchMessages(query: string): Promise<ThreadHitWire[]> {
+    return this.send('POST', '/threads/messages/search', { query: query.slice(0, 200) });
   }
 
   /** The thread's newest runs, newest first. */
@@ -220,9 +253,20 @@ export class Api {
 
   /** The one way to the server: with the key, and with an ear for its refusal. */
   async fetch(path: string, init: RequestInit): Promise<Response> {
+    if (this.entering) await this.entering;
     const key = this.#key;
     const response = await this.#reach(path, init);
-    if (response.status === 401 && key === this.#key) this.onrefused(await refusalOf(response.clone()));
+    if (response.status !== 401) return response;
+    // What was refused has done nothing, so it can be sent again; another request may have renewed the key.
+    const isRenewed = key === this.#key ? (await this.renew(key)) !== null : this.#key !== null;
+    if (!isRenewed) return this.#refuse(response, key);
+    const renewed = this.#key;
+    const again = await this.#reach(path, init);
+    return again.status === 401 ? this.#refuse(again, renewed) : again;
+  }
+
+  async #refuse(response: Response, key: string | null): Promise<Response> {
+    if (key === this.#key) this.onrefused(await refusalOf(response.clone()));
     return response;
   }
 

@@ -60,6 +60,22 @@ export interface ThreadWire {
   metadata: Fields;
 }
 
+/** Messages of a thread that have the words of a search. */
+export interface ThreadHitWire {
+  thread_id: string;
+  title: string | null;
+  updated_at: string;
+  /** How many of its messages have them; up to three are here. */
+  count: number;
+  hits: MessageHitWire[];
+}
+
+export interface MessageHitWire {
+  message_id: string;
+  role: 'person' | 'agent';
+  excerpt: { text: string; is_match: boolean }[];
+}
+
 export interface RunWire {
   run_id: string;
   status: 'pending' | 'running' | 'success' | 'error' | 'timeout' | 'interrupted';

@@ -3,6 +3,7 @@ import { getContext, setContext } from 'svelte';
 import { SvelteSet } from 'svelte/reactivity';
 import type { Api } from '$lib/protocol/api';
 import { newId } from '$lib/protocol/ids';
+import type { Arrival } from '$lib/sign-in/arrival';
 import { Agents } from './agents.svelte';
 import { Branches, type ExtraInput } from './branches.svelte';
 import type { ClientTool } from './client-tools';
@@ -36,6 +37,10 @@ export class AppState {
   readonly requests: RequestQueue;
   #conversation = $state.raw<Conversation>()!;
   readonly drafts = new Drafts();
+  /** The message to bring into sight as soon as it is there; an address may name one. */
+  target = $state<string | null>(decodeURIComponent(location.hash.slice(1)) || null);
+  /** Conversations in which something happened while the page was hidden. */
+  readonly unseen = new SvelteSet<string>();
   /** New conversations that have an address by now. */
   readonly #settled = new SvelteSet<string>();
   /** Extra input of runs, by the feature that adds it. */
@@ -44,8 +49,9 @@ export class AppState {
   constructor(
     readonly api: Api,
     private readonly extensions: AppExtensions,
+    arrival: Arrival | null = null,
   ) {
-    this.session = new Session(api);
+    this.session = new Session(api, arrival);
     this.threads = new Threads(api);
     this.agents = new Agents(api);
     this.requests = new RequestQueue(this, extensions.clientTools);
@@ -73,6 +79,9 @@ export class AppState {
   readonly isBusy = $derived.by(
     () => this.#conversation.isBusy || (this.requests.automatic.length > 0 && this.requests.stuck?.isRetrying !== false),
   );
+
+  /** What the page's title counts: what is new, or else what waits for an answer here. */
+  readonly badge = $derived.by(() => this.unseen.size || this.requests.open.length);
 
   /** The panel stands beside conversations, never beside a page of its own. */
   readonly isPanelOpen = $derived.by(() => this.layout.aside && this.route.page === null && !this.route.isUnknown);
@@ -105,7 +114,7 @@ export class AppState {
     this.show(this.route.threadId);
     this.tabs.listen((notice) => {
       if (notice.kind === 'threads') void this.threads.load();
-      else if (notice.kind === 'signed out') this.session.signOut();
+      else if (notice.kind === 'signed out') this.session.leave();
       else if (notice.threadId === this.#conversation.id) this.#conversation.markAnswered(notice.keys);
     });
     document.addEventListener('visibilitychange', () => {
@@ -125,7 +134,7 @@ export class AppState {
 
   signOut(): void {
     this.tabs.tell({ kind: 'signed out' });
-    this.session.signOut();
+    void this.session.signOut();
   }
 
   /** Go on where the refused key left off. */
@@ -155,10 +164,12 @@ export class AppState {
     return conversation;
   }
 
-  open(id: string): void {
+  /** Open a thread, at a message if there is one to look at. */
+  open(id: string, message: string | null = null): void {
     this.route.go(`/c/${id}`);
     this.show(id);
     this.layout.showChat();
+    this.target = message;
   }
 
   begin(words?: string): void {

@@ -4,7 +4,7 @@ import { questionKey } from '$lib/stream/questions';
 import { isFields } from '$lib/protocol/fields';
 import type { Question } from '$lib/stream/view';
 
-const STORED = 'bathysphere.drafts';
+export const STORED = 'bathysphere.drafts';
 const MOST = 50;
 /** The draft of a conversation that has no address yet. */
 export const NEW = 'new';

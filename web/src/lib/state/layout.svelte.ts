@@ -2,6 +2,7 @@
 import { readStoredJson, writeStored } from '$lib/browser-storage';
 
 export type Theme = 'light' | 'dark' | 'system';
+export type TextSize = 'normal' | 'large';
 
 const STORED = 'bathysphere.layout';
 /** The panel with the person's own documents. */
@@ -11,6 +12,7 @@ const NARROW = '(max-width: 1179px)';
 
 interface Stored {
   theme: Theme;
+  textSize: TextSize;
   sidebar: boolean;
   /** Whether the person opened or closed the panel; null until they did either. */
   panels: boolean | null;
@@ -19,6 +21,7 @@ interface Stored {
 
 export class Layout {
   #theme = $state<Theme>('system');
+  #textSize = $state<TextSize>('normal');
   #systemIsDark = $state(false);
   #isPhone = $state(false);
   #isNarrow = $state(false);
@@ -37,6 +40,7 @@ export class Layout {
   constructor() {
     const stored = read();
     this.#theme = stored.theme ?? 'system';
+    this.#textSize = stored.textSize ?? 'normal';
     this.#panel = stored.panel ?? 'plan';
     this.#watch(PHONE, (matches) => (this.#isPhone = matches));
     this.#watch(NARROW, (matches) => (this.#isNarrow = matches));
@@ -49,6 +53,15 @@ export class Layout {
 
   get theme(): Theme {
     return this.#theme;
+  }
+
+  get textSize(): TextSize {
+    return this.#textSize;
+  }
+
+  setTextSize(textSize: TextSize): void {
+    this.#textSize = textSize;
+    this.#save();
   }
 
   get isPhone(): boolean {
@@ -145,6 +158,7 @@ export class Layout {
   #save(): void {
     const stored: Stored = {
       theme: this.#theme,
+      textSize: this.#textSize,
       sidebar: this.#sidebar,
       panels: this.#choice,
       panel: this.#panel,

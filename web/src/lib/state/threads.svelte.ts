@@ -2,25 +2,19 @@
 import type { Api } from '$lib/protocol/api';
 import type { Fields, ThreadWire } from '$lib/protocol/wire';
 import { text } from '$lib/text';
+import { MessageSearch } from './message-search.svelte';
+import type { Thread } from './thread';
+import { group, projectsOf } from './thread-groups';
 
 const PAGE = 100;
 const TITLE = 80;
 const MOST = 1_000;
 const TYPING_MS = 200;
-
-export interface Thread {
-  id: string;
-  title: string;
-  agent: string | null;
-  status: ThreadWire['status'];
-  updatedAt: Date;
-  metadata: Fields;
-}
-
-export interface Group {
-  label: string;
-  threads: Thread[];
-}
+const PROJECT = 60;
+/** When to look whether the server has written a title. */
+const TITLE_MS = [1_500, 3_000, 8_000, 15_000];
+/** The title is the first words: the server may write a better one. */
+const BY_WORDS = 'words';
 
 export class Threads {
   #all = $state.raw<readonly Thread[]>([]);
@@ -33,10 +27,16 @@ export class Threads {
   #depth = PAGE;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly api: Api) {}
+  /** What was said in threads, found by the same words. */
+  readonly messages: MessageSearch;
+
+  constructor(private readonly api: Api) {
+    this.messages = new MessageSearch(api);
+  }
 
   readonly found = $derived(this.#all.filter((thread) => fits(thread, this.#query)));
   readonly groups = $derived(group(this.found, new Date()));
+  readonly projects = $derived(projectsOf(this.#all));
   /** How many threads wait for the person. */
   readonly waiting = $derived(this.#all.filter((thread) => thread.status === 'interrupted').length);
 
@@ -63,6 +63,7 @@ export class Threads {
   /** What is known is filtered at once; the server is asked for the rest a moment later. */
   set query(words: string) {
     this.#query = words;
+    this.messages.look(words);
     clearTimeout(this.#timer);
     this.#isSearching = words.trim() !== '' && this.#hasMore;
     if (this.#isSearching) this.#timer = setTimeout(() => void this.#search(words), TYPING_MS);
@@ -127,14 +128,24 @@ export class Threads {
   }
 
   async create(id: string, words: string, agent: string): Promise<void> {
-    const metadata = { title: titleOf(words), agent };
+    const metadata = { title: titleOf(words), title_by: BY_WORDS, agent };
     const wire = await this.api.createThread(id, metadata);
     // A thread may be there before its first words: a budget was set for it.
     this.#put(threadOf(wire.metadata['title'] ? wire : await this.api.updateThread(id, metadata)));
   }
 
   async rename(id: string, title: string): Promise<void> {
-    await this.change(id, { title: titleOf(title) });
+    await this.change(id, { title: titleOf(title), title_by: 'person' });
+  }
+
+  async pin(id: string, isPinned: boolean): Promise<void> {
+    await this.change(id, { pinned: isPinned });
+  }
+
+  /** Put a thread into a project; without a name, into none. */
+  async move(id: string, project: string | null): Promise<void> {
+    const name = project === null ? '' : project.replace(/\s+/g, ' ').trim().slice(0, PROJECT);
+    await this.change(id, { project: name || null });
   }
 
   /** Merge metadata into a thread's. */
@@ -152,6 +163,20 @@ export class Threads {
     const thread = this.get(id);
     if (!thread || thread.status === status) return;
     this.#put({ ...thread, status, updatedAt: new Date() });
+    const hasAnswered = thread.status === 'busy' && (status === 'idle' || status === 'interrupted');
+    if (hasAnswered && thread.metadata['title_by'] === BY_WORDS) void this.#awaitTitle(id);
+  }
+
+  /** The server writes a title beside the first answer; nothing waits for it. */
+  async #awaitTitle(id: string): Promise<void> {
+    for (const delay of TITLE_MS) {
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      const thread = this.get(id);
+      if (!thread || thread.metadata['title_by'] !== BY_WORDS) return;
+      const [wire] = await this.api.threads({ ids: [id] }).catch(() => []);
+      // Only the title: whether it is at work is known better here.
+      if (wire) this.#put({ ...threadOf(wire), status: this.get(id)?.status ?? wire.status });
+    }
   }
 
   #put(thread: Thread): void {
@@ -172,11 +197,13 @@ export function titleOf(words: string): string {
 }
 
 function threadOf(wire: ThreadWire): Thread {
-  const { title, agent } = wire.metadata;
+  const { title, agent, pinned, project } = wire.metadata;
   return {
     id: wire.thread_id,
     title: typeof title === 'string' && title ? title : text.threads.untitled,
     agent: typeof agent === 'string' ? agent : null,
+    isPinned: pinned === true,
+    project: typeof project === 'string' && project ? project : null,
     status: wire.status,
     updatedAt: new Date(wire.updated_at),
     metadata: wire.metadata,
@@ -187,18 +214,4 @@ function fits(thread: Thread, query: string): boolean {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const title = thread.title.toLowerCase();
   return words.every((word) => title.includes(word));
-}
-
-export function group(threads: readonly Thread[], now: Date): Group[] {
-  const today = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
-  const day = 86_400_000;
-  const groups: Group[] = [
-    { label: text.threads.today, threads: threads.filter((t) => t.updatedAt.getTime() >= today) },
-    {
-      label: text.threads.week,
-      threads: threads.filter((t) => t.updatedAt.getTime() < today && t.updatedAt.getTime() >= today - 6 * day),
-    },
-    { label: text.threads.earlier, threads: threads.filter((t) => t.updatedAt.getTime() < today - 6 * day) },
-  ];
-  return groups.filter(({ threads: members }) => members.length);
 }

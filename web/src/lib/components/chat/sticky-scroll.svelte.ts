@@ -13,6 +13,10 @@ export function stickToEnd(isOn: () => boolean) {
     get isAtEnd() {
       return isAtEnd;
     },
+    /** Do not follow: another place is looked at. */
+    leave() {
+      isAtEnd = false;
+    },
     toEnd() {
       isAtEnd = true;
       if (box) box.scrollTop = box.scrollHeight;

@@ -1,5 +1,6 @@
 /** From a node to where it comes from: the words in the conversation, or the span of a document. */
 import { tick } from 'svelte';
+import { findPlace, showPlace } from '$lib/components/chat/show-message';
 import type { MapNode } from './map';
 import type { Extensions } from '$lib/extensions/registry';
 import type { AppState } from '$lib/state/app.svelte';
@@ -10,11 +11,7 @@ export async function toMessage(node: MapNode, app: AppState): Promise<boolean> 
   await tick();
   const place = placeOf(node, app.conversation.view);
   if (!place) return false;
-  const box = place instanceof HTMLDetailsElement ? place.querySelector('summary')! : place;
-  place.scrollIntoView({ block: 'center' });
-  if (box === place) box.tabIndex = -1;
-  box.focus({ preventScroll: true });
-  place.animate({ backgroundColor: ['var(--warn-soft)', 'transparent'] }, { duration: 1800, easing: 'ease-in' });
+  showPlace(place);
   return true;
 }
 
@@ -33,16 +30,12 @@ export async function toFile({ source }: MapNode, app: AppState, { quoteOpeners 
 }
 
 function placeOf({ source }: MapNode, view: View): HTMLElement | null {
-  const message = find('message', source.message);
+  const message = findPlace('message', source.message);
   if (message) return message;
   // Words of a subagent are in its card; an answer to a question is the result of its call.
   const agent = Object.values(view.agents).find((other) => other.messages.some(({ id }) => id === source.message));
   const call = Object.values(view.calls).find(
     (other) => other.name === 'ask_user' && source.said !== undefined && other.result?.includes(source.said),
   );
-  return find('call', agent?.callId) ?? find('call', call?.id);
-}
-
-function find(kind: string, id: string | null | undefined): HTMLElement | null {
-  return id ? document.querySelector<HTMLElement>(`[data-${kind}="${CSS.escape(id)}"]`) : null;
+  return findPlace('call', agent?.callId) ?? findPlace('call', call?.id);
 }

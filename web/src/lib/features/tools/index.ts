@@ -18,5 +18,5 @@ export default {
       isShown: ({ conversation }) => 'mcp_free' in conversation.values,
     },
   ],
-  pages: [{ id: PAGE, label: text.label, icon: Plug, order: 30, load: () => import('./ToolsPage.svelte') }],
+  pages: [{ id: PAGE, label: text.label, icon: Plug, order: 30, parent: 'settings', load: () => import('./ToolsPage.svelte') }],
 } satisfies Extension;

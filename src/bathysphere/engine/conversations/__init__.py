@@ -1,0 +1,1 @@
+"""What is kept of conversations beside their checkpoints: words to search, titles."""

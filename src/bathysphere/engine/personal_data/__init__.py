@@ -1,0 +1,1 @@
+"""One person's data in all tables: to export, and to delete."""

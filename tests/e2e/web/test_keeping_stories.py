@@ -1,0 +1,37 @@
+"""Conversations that are kept: titles, search, pins, projects, export and shared links."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rigging import Rig, rigged
+
+from bathysphere.testing import says
+
+pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(300)]
+LONG = "\n\n".join(f"Paragraph {n} about the sea and its ways." for n in range(1, 60))
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """A server that writes titles."""
+    told = {"STORY_TOLD": json.dumps({"pictures": os.environ.get("STORY_PICTURES", "")})}
+    more = {"BATHYSPHERE_TITLES": "true"}
+    with rigged(tmp_path_factory.mktemp("keeping"), more, told) as found:
+        yield found
+
+
+def test_a_conversation_is_named_found_pinned_grouped_exported_and_shared(story):
+    script = [
+        says("The **sperm whale** dives to 2,250 m."),
+        says("Dives of the Sperm Whale"),
+        says(LONG),
+        says("Ways of the Sea"),
+    ]
+    story("keeping", script, seconds=280)

@@ -1,0 +1,34 @@
+import type { AppState } from '$lib/state/app.svelte';
+import { Attention } from './attention';
+import { showMarks } from './marks';
+import { notifier } from './notifier.svelte';
+
+const LOOK_MS = 20_000;
+
+/** Tell the person what happens in their conversations while the page is hidden. */
+export function watch(app: AppState): void {
+  const { threads, unseen, session } = app;
+  const attention = new Attention({
+    isHidden: () => document.hidden,
+    ontell: (id, news) => {
+      unseen.add(id);
+      void notifier.show(id, news, () => app.open(id)).catch(() => undefined); // the marks are there
+    },
+  });
+  $effect.root(() => {
+    $effect(() => attention.see(threads.all));
+    $effect(() => showMarks(unseen.size));
+  });
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) return;
+    attention.clear();
+    unseen.clear();
+  });
+  // A hidden page reads no stream for long.
+  setInterval(() => {
+    if (document.hidden && attention.isExpecting && !session.isAsking) void threads.load();
+  }, LOOK_MS);
+  navigator.serviceWorker?.addEventListener('message', ({ data }: MessageEvent<{ open?: unknown }>) => {
+    if (typeof data.open === 'string') app.open(data.open.replace('/c/', ''));
+  });
+}
