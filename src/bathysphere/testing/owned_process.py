@@ -145,21 +145,25 @@ class TetheredServer(ABC):
             )
 
     def _wait_for_url(self) -> str:
-        assert self._process is not None
         end = time.monotonic() + self.start_seconds
-        text = ""
         while time.monotonic() < end:
-            text = self._log.read_text(encoding="utf-8", errors="replace")
-            listening = _LISTENING.search(text)
+            listening = _LISTENING.search(self._log.read_text(encoding="utf-8", errors="replace"))
             if listening:
                 return listening.group(1)
-            if self._process.poll() is not None:
-                message = f"The {self.title} exited at startup: {text[-2000:]}"
+            if not self._is_running():
+                message = f"The {self.title} exited at startup: {self._output()}"
                 raise UpstreamError(message)
             time.sleep(_POLL_SECONDS)
         seconds = f"{self.start_seconds:.0f} seconds"
-        message = f"The {self.title} did not start within {seconds}: {text[-2000:]}"
+        message = f"The {self.title} did not start within {seconds}: {self._output()}"
         raise UpstreamError(message)
+
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _output(self) -> str:
+        """The end of what the process has printed, for an error message."""
+        return self._log.read_text(encoding="utf-8", errors="replace")[-2000:]
 
     @property
     def _log(self) -> Path:

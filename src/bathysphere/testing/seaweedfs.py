@@ -26,8 +26,8 @@ class SeaweedServer(TetheredServer):
     """SeaweedFS with one bucket; a context manager."""
 
     title = "SeaweedFS"
-    start_seconds = 20.0
-    attempts = 3  # another process may take one of its eight ports before it listens
+    start_seconds = 45.0  # it took 11 at a load of 11
+    attempts = 2  # another process may take one of its eight ports before it listens
 
     def __init__(self, bucket: str = "tbk") -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class SeaweedServer(TetheredServer):
     def _ready(self) -> None:
         """Create the bucket, a folder of the filer, and wait until it accepts objects."""
         end = time.monotonic() + self.start_seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and self._is_running():
             try:
                 made = httpx.post(
                     f"http://127.0.0.1:{self._filer}/buckets/{self.bucket}/", trust_env=False
@@ -94,7 +94,8 @@ class SeaweedServer(TetheredServer):
             except httpx.TransportError:
                 pass
             time.sleep(0.1)
-        raise UpstreamError("SeaweedFS did not create its bucket")
+        message = f"SeaweedFS did not create its bucket: {self._output()}"
+        raise UpstreamError(message)
 
     def _takes_objects(self) -> bool:
         import obstore
