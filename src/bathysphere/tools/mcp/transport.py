@@ -113,7 +113,7 @@ async def _watched(read: Any, on_end: Callable[[], None]) -> AsyncIterator[Any]:
 
     relay = asyncio.create_task(pass_on())
     try:
-        async with read, incoming:
+        async with read, incoming, to_session:
             yield incoming
     finally:
         relay.cancel()
