@@ -17,7 +17,7 @@ await story(
     await accessible(page, 'editing a change');
     await dock.getByRole('button', { name: 'Approve with edits' }).click();
     await dock.getByText(`New file ${fresh}`).waitFor();
-    await dock.locator('.line.new').getByText('Not wanted.').waitFor();
+    await dock.locator('ins').getByText('Not wanted.').waitFor();
     await dock.getByRole('button', { name: 'Reject' }).click();
     await dock.getByRole('textbox').fill('One plan is enough.');
     await dock.getByRole('button', { name: 'Reject' }).click();

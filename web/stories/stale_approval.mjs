@@ -14,14 +14,14 @@ await story(
     await page.locator('#composer').waitFor();
     await ask(page, 'Change the plan', { agent: 'Team files' });
     await dock.waitFor({ timeout: 60_000 }); // the first run of a server builds the agent
-    await dock.locator('.line.new').getByText('Dive at dawn.').waitFor();
+    await dock.locator('.changed', { hasText: 'at dawn.' }).waitFor();
     assert.equal(await dock.getByText('Somebody was here.').count(), 0);
     writeFileSync(file, theirs);
     await dock.getByRole('button', { name: 'Approve' }).click();
     const warning = dock.getByRole('alert').getByText('The file changed after you approved');
     await warning.waitFor();
-    await dock.locator('.line.same').getByText('Somebody was here.').waitFor();
-    await dock.locator('.line.new').getByText('Dive at dawn.').waitFor();
+    await dock.locator('.passage:not(.changed)').getByText('Somebody was here.').waitFor();
+    await dock.locator('.changed', { hasText: 'at dawn.' }).waitFor();
     assert.equal(readFileSync(file, 'utf8'), theirs);
     await accessible(page, 'a stale approval');
     await page.reload();

@@ -28,12 +28,10 @@ await story(
     const lines = dock.getByRole('group', { name: `Changes to ${path}` });
     await dock.waitFor({ timeout: 60_000 }); // the first run of a server builds the agent
     await lines.waitFor();
-    await eventually(async () => {
-      const found = await lines.locator('.line').evaluateAll((all) => all.map((line) => `${line.classList[1]} ${line.querySelector('code').lastChild.textContent}`));
-      assert.equal(found.length, 5);
-    });
-    assert.match(await lines.locator('.old').innerText(), /Dive slowly\./);
-    assert.match(await lines.locator('.new').innerText(), /Dive at first light\./);
+    await lines.locator('.passage').first().waitFor();
+    assert.match(await lines.locator('.changed').innerText(), /Dive/);
+    assert.match(await lines.locator('.changed del').innerText(), /slowly/);
+    assert.match(await lines.locator('.changed ins').innerText(), /at first light/);
     await page.getByTitle('This conversation uses the workspace board').first().waitFor();
     await accessible(page, 'approval');
     await dock.getByRole('button', { name: 'Approve' }).click();
@@ -55,7 +53,7 @@ await story(
     await row.getByText('Edited').waitFor();
     assert.match(await row.innerText(), /requested by ada, approved by ada/);
     const sure = page.getByRole('region', { name: `Undo this change to ${path}?` });
-    await sure.locator('.line.new').getByText('Dive slowly.').waitFor();
+    await sure.locator('.changed ins', { hasText: 'slowly' }).waitFor();
     await accessible(page, 'undo');
     await sure.getByRole('button', { name: 'Cancel' }).click();
     await sure.waitFor({ state: 'detached' });

@@ -16,7 +16,7 @@ await story(
     await page.locator('#composer').waitFor();
     await ask(page, 'Set the time of the dive', { agent: 'Team files' });
     await dock.waitFor({ timeout: 60_000 }); // the first run of a server builds the agent
-    await dock.locator('.line.new').waitFor();
+    await dock.locator('.changed ins').waitFor();
     await everyForm(page, 'approval', { phone: chat });
     await dock.getByRole('button', { name: 'Approve' }).click();
     await says(page, 'The specialist is back.');
@@ -28,7 +28,7 @@ await story(
     await page.getByRole('button', { name: 'Changes' }).click();
     const row = page.getByRole('list', { name: 'Change history' }).getByRole('listitem').filter({ hasText: path });
     await row.getByRole('button', { name: 'Undo' }).click();
-    await row.locator('.line.new').waitFor();
+    await row.locator('.changed ins').waitFor();
     await everyForm(page, 'changes', { phone: panels });
     await page.getByRole('link', { name: 'Team files' }).click();
     await page.getByRole('main').getByRole('button', { name: 'Files', exact: true }).click();

@@ -47,6 +47,7 @@ describe('imports', () => {
     'lib/persistence.ts',
     'lib/protocol',
     'lib/sign-in',
+    'lib/changes',
     'lib/code',
     'lib/diagrams',
     'lib/markdown',

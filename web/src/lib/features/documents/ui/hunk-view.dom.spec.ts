@@ -9,14 +9,14 @@ const shown = (isTaken: boolean | null) =>
 
 it('marks the old text as removed until the part is refused', () => {
   shown(null);
-  expect(screen.getByText('Removed:')).toBeTruthy();
-  expect(screen.getByText('old words').tagName).toBe('DEL');
+  expect(screen.getByText('old').tagName).toBe('DEL');
+  expect(screen.getByText('new').tagName).toBe('INS');
 });
 
 it('shows the old text of a refused part as text that stays', () => {
   shown(false);
   expect(screen.getByText('Stays:')).toBeTruthy();
-  expect(screen.queryByText('Removed:')).toBeNull();
-  expect(screen.getByText('old words').tagName).toBe('SPAN');
+  expect(screen.getByText('old words').tagName).toBe('P');
+  expect(document.querySelectorAll('del, ins')).toHaveLength(0);
   expect(screen.getByRole('region').classList).toContain('refused');
 });

@@ -2,8 +2,6 @@ import { plural } from '$lib/format';
 
 export const diffText = {
   label: (path: string) => `Changes to ${path}`,
-  added: 'added: ',
-  removed: 'removed: ',
   counts: (added: number, removed: number) => `${added} added, ${removed} removed`,
   cut: 'Only the beginning is shown. The change affects the whole file.',
   next: (count: number, left: number) => (count === left ? `Show the last ${plural(count, 'line', 'lines')}` : `Show the next ${count} of ${left} lines`),

@@ -18,3 +18,17 @@ it('shows the last line of a long change only after its last page', { timeout: 3
   expect(screen.getByText(/transfer everything/)).toBeTruthy();
   expect(screen.queryByRole('button', { name: /^Show the/ })).toBeNull();
 });
+
+it('shows a text with its changes in it, word by word', () => {
+  const diff = '--- /plan.md\n+++ /plan.md\n@@ -1,2 +1,2 @@\n # Plan\n-Dive slowly down.\n+Dive quickly down.\n';
+  const { container } = render(UnifiedDiff, { path: '/plan.md', diff });
+  const words = (of: string) => [...container.querySelectorAll(of)].map((found) => found.lastChild?.textContent);
+  expect([words('del'), words('ins')]).toEqual([['slowly'], ['quickly']]);
+  expect(container.querySelectorAll('.line')).toHaveLength(0);
+});
+
+it('shows that the end of a line goes, which has no width', () => {
+  const diff = '--- /a.md\n+++ /a.md\n@@ -1,2 +1 @@\n-One line\n-and another.\n+One line and another.\n';
+  const { container } = render(UnifiedDiff, { path: '/a.md', diff });
+  expect(container.querySelector('del')?.textContent).toContain('↵');
+});

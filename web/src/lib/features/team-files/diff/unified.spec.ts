@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differenceOf } from './unified';
+import { differenceOf, passagesOf } from './unified';
 
 const EDIT = ['--- /plan.md', '+++ /plan.md', '@@ -3,3 +3,4 @@', ' dive', '-slowly down', '+quickly down', '+and up', ' rest', ''].join('\n');
 
@@ -18,8 +18,16 @@ describe('a unified difference', () => {
 
   it('marks what differs where a line takes the place of one', () => {
     const diff = '--- /a\n+++ /a\n@@ -1 +1 @@\n-a small fish\n+a large fish\n';
-    const marks = differenceOf(diff).hunks.flat().map(({ text, mark }) => mark && text.slice(...mark));
-    expect(marks).toEqual(['small', 'large']);
+    const marks = differenceOf(diff).hunks.flat().map(({ pieces }) => pieces.filter(({ kind }) => kind !== 'same').map(({ text }) => text));
+    expect(marks).toEqual([['small'], ['large']]);
+  });
+
+  it('is read as passages, unchanged ones and those with what they were', () => {
+    expect(differenceOf(EDIT).hunks.flatMap(passagesOf)).toEqual([
+      { isChanged: false, before: 'dive', after: 'dive' },
+      { isChanged: true, before: 'slowly down', after: 'quickly down\nand up' },
+      { isChanged: false, before: 'rest', after: 'rest' },
+    ]);
   });
 
   it('keeps lines that look like heads, and says when it is cut', () => {

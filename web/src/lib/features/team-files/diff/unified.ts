@@ -1,5 +1,5 @@
 /** A unified difference, as servers write it, read into lines that can be shown. */
-export type Kind = 'same' | 'old' | 'new';
+import { piecesOf, type Kind, type Piece } from '$lib/changes/words';
 
 export interface Line {
   readonly kind: Kind;
@@ -7,8 +7,8 @@ export interface Line {
   /** Its number in the old text and in the new; null where it is not there. */
   readonly from: number | null;
   readonly to: number | null;
-  /** Where the line differs from the one it takes the place of. */
-  readonly mark: readonly [start: number, end: number] | null;
+  /** The line in pieces, where it takes the place of another; otherwise one piece. */
+  readonly pieces: readonly Piece[];
 }
 
 export interface Difference {
@@ -35,12 +35,13 @@ export function differenceOf(diff: string): Difference {
       [from, to] = [Number(head[1]), Number(head[2])];
       hunks.push([]);
     } else if (kind && hunks.length) {
+      const text = line.slice(1).replace(/\r$/, '');
       hunks.at(-1)!.push({
         kind,
-        text: line.slice(1).replace(/\r$/, ''),
+        text,
         from: kind === 'new' ? null : from++,
         to: kind === 'old' ? null : to++,
-        mark: null,
+        pieces: [{ kind: 'same', text }],
       });
     }
   }
@@ -65,6 +66,27 @@ export function firstLines(hunks: Difference['hunks'], most: number): Difference
   return shown;
 }
 
+export interface Passage {
+  readonly isChanged: boolean;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The lines of a hunk as passages to read: unchanged ones, and changed ones with what they were. */
+export function passagesOf(lines: readonly Line[]): Passage[] {
+  const passages: Passage[] = [];
+  for (let start = 0; start < lines.length; ) {
+    const isChanged = lines[start]!.kind !== 'same';
+    let end = start;
+    while (end < lines.length && (lines[end]!.kind !== 'same') === isChanged) end += 1;
+    const run = lines.slice(start, end);
+    const without = (kind: Kind) => run.filter((line) => line.kind !== kind).map(({ text }) => text).join('\n');
+    passages.push({ isChanged, before: without('new'), after: without('old') });
+    start = end;
+  }
+  return passages;
+}
+
 /** Lines that take the place of as many others, with what differs in each marked. */
 function marked(lines: readonly Line[]): Line[] {
   const made = [...lines];
@@ -75,10 +97,10 @@ function marked(lines: readonly Line[]): Line[] {
     if (old === fresh) {
       for (let at = start; at < start + old; at += 1) {
         const [a, b] = [made[at]!, made[at + old]!];
-        const [head, tail] = common(a.text, b.text);
-        if (head + tail === 0) continue; // nothing of it stays: all of it is the difference
-        made[at] = { ...a, mark: [head, a.text.length - tail] };
-        made[at + old] = { ...b, mark: [head, b.text.length - tail] };
+        const pieces = piecesOf(a.text, b.text);
+        if (!pieces.some(({ kind }) => kind === 'same')) continue; // nothing of it stays: all of it is the difference
+        made[at] = { ...a, pieces: pieces.filter(({ kind }) => kind !== 'new') };
+        made[at + old] = { ...b, pieces: pieces.filter(({ kind }) => kind !== 'old') };
       }
     }
     start += old + fresh - 1;
@@ -90,13 +112,4 @@ function countFrom(lines: readonly Line[], start: number, kind: Kind): number {
   let end = start;
   while (lines[end]?.kind === kind) end += 1;
   return end - start;
-}
-
-function common(a: string, b: string): [head: number, tail: number] {
-  const most = Math.min(a.length, b.length);
-  let head = 0;
-  while (head < most && a[head] === b[head]) head += 1;
-  let tail = 0;
-  while (tail < most - head && a.at(-1 - tail) === b.at(-1 - tail)) tail += 1;
-  return [head, tail];
 }

@@ -1,0 +1,4 @@
+export const changeText = {
+  added: 'added: ',
+  removed: 'removed: ',
+} as const;
