@@ -46,6 +46,7 @@ CODES = {
     "question_not_found": "no_such_interrupt",
     "not_allowed": "permission_denied",
     "not_supported": "not_supported",
+    "budget_exceeded": "budget_exceeded",
 }
 
 
