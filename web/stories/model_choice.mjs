@@ -1,9 +1,9 @@
 // A model per conversation: chosen before the first words, switched in the middle, kept over a reload.
-import { ask, assert, DESKTOP, everyForm, open, PHONE, rest, says, story, url } from './kit.mjs';
+import { accessible, ask, assert, colours, DESKTOP, open, PHONE, rest, says, story, told, url } from './kit.mjs';
 
 const NAMES = ['Quick', 'Thorough'];
 
-for (const size of [DESKTOP, PHONE]) {
+for (const [form, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
   await story(async ({ page }) => {
     const chip = (name) => page.getByRole('button', { name: `Model: ${name}`, exact: true });
     const list = page.getByRole('list', { name: 'Models for this conversation' });
@@ -36,12 +36,11 @@ for (const size of [DESKTOP, PHONE]) {
     assert.deepEqual(await list.locator('b').allInnerTexts(), NAMES);
     assert.equal(await list.getByRole('button', { pressed: true }).innerText(), 'Quick');
     await list.getByText('$3 in, $15 out per million tokens').waitFor();
-    if (size === DESKTOP) {
-      const reopen = async () => {
-        if (!(await list.isVisible())) await chip('Quick').click();
-        await list.waitFor();
-      };
-      await everyForm(page, 'model-choice', { phone: reopen, desktop: reopen });
+    for (const theme of ['light', 'dark']) {
+      await colours(page, theme);
+      assert.ok(await list.isVisible());
+      await accessible(page, `the models, ${theme}, ${form}`);
+      if (told.pictures) await page.screenshot({ path: `${told.pictures}/model-choice-${form}-${theme}.png` });
     }
     await page.keyboard.press('Escape');
 
