@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bathysphere.models.settings import ModelSettings
     from bathysphere.registry.agents import Agent
     from bathysphere.registry.selection import Selection
-    from bathysphere.server.models.catalog import ModelCard
     from bathysphere.server.process.lifecycle import Ready
     from bathysphere.server.process.served_models import BuildGraphs
     from bathysphere.server.process.settings import ServerSettings
@@ -200,8 +199,9 @@ def run_server(
     research = ResearchService(models=models, research=config)
     served = ServedModels(
         models,
-        _graph_builder(settings, research_settings, workspaces, memories, mcp),
+        graph_builder(settings, research_settings, workspaces, memories, mcp),
         loading=research.loading,
+        find=setup.found if setup is not None else None,
     )
     graphs = served.graphs(agents)
     if setup is not None:
@@ -228,7 +228,7 @@ def run_server(
     print("Stopped.", file=sys.stderr)
 
 
-def _graph_builder(
+def graph_builder(
     settings: "ServerSettings",
     research_settings: "ResearchSettings",
     workspaces: "Workspaces | None",
@@ -299,12 +299,11 @@ def warn_about_models(models: "ModelSettings") -> None:
     """Warn at startup about models that are unavailable, with a hint for each."""
     import asyncio
 
-    from bathysphere.server.models.catalog import model_lister
+    from bathysphere.models.offered import offered_models
+    from bathysphere.server.models.catalog import list_cards
 
-    async def look() -> "list[ModelCard]":
-        return await model_lister(models)()
-
-    unusable = {card.name: card for card in asyncio.run(look()) if not card.is_usable}
+    cards = asyncio.run(list_cards(models, offered_models(models)))
+    unusable = {card.name: card for card in cards if not card.is_usable}
     for card in unusable.values():
         print(f"warning: Model unavailable: {card.detail}", file=sys.stderr)
         if card.hint:

@@ -8,6 +8,7 @@ from bathysphere.cli.mcp_hub import configured_hub
 from bathysphere.cli.serve import (
     add_process,
     add_services,
+    graph_builder,
     prepare,
     run_loop,
     settings_of,
@@ -41,13 +42,13 @@ def run(args: argparse.Namespace) -> int:
     selection = find_selection(args.targets)
     agents = served_agents(selection, is_only=args.only)
     from bathysphere.agents.research.settings import ResearchSettings
-    from bathysphere.agents.simple.settings import SimpleSettings
     from bathysphere.middleware.memories.settings import MemorySettings
     from bathysphere.models.settings import ModelSettings
     from bathysphere.server.payments.settings import PaymentSettings
-    from bathysphere.server.process.assembly import graphs_of, research_of, title_model_of
+    from bathysphere.server.process.assembly import title_model_of
     from bathysphere.server.process.lifecycle import work
     from bathysphere.server.process.project_options import load_options
+    from bathysphere.server.process.served_models import graphs_to_choose
     from bathysphere.server.workspaces.service import Workspaces
     from bathysphere.server.workspaces.settings import StorageSettings
 
@@ -58,18 +59,14 @@ def run(args: argparse.Namespace) -> int:
     models = ModelSettings.from_environment()
     warn_about_models(models)
     research_settings = ResearchSettings.from_environment()
-    web = research_settings.web_access()
-    mcp = configured_hub()
-    graphs = graphs_of(
-        models,
-        agents,
-        research=research_of(settings, models, research_settings),
-        simple=SimpleSettings.from_environment().config(web, mcp=mcp),
-        workspaces=Workspaces.open(StorageSettings.from_environment()),
-        web=web,
-        memories=MemorySettings.from_environment().memories,
-        mcp=mcp,
+    build = graph_builder(
+        settings,
+        research_settings,
+        Workspaces.open(StorageSettings.from_environment()),
+        MemorySettings.from_environment().memories,
+        configured_hub(),
     )
+    graphs = graphs_to_choose(build, models, agents)
     payments = PaymentSettings.from_environment()
     titles = title_model_of(models) if settings.titles else None
     project = load_options(selection, with_api=False)

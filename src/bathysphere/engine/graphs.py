@@ -3,7 +3,7 @@
 import copy
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -24,6 +24,16 @@ Source = Callable[[], Graph] | Factory
 """Makes a graph without a checkpointer and a store: at first use, or as its factory says."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelChoice:
+    """The models that a run can choose from, and the graphs that can take another one."""
+
+    offered: tuple[str, ...]
+    graphs: frozenset[str]
+    build: "Callable[[str], Graphs]"
+    """Makes those graphs with another main model."""
+
+
 class Graphs:
     """Graphs by name. Those of a `Factory` can be used once `prepare` has described them."""
 
@@ -36,6 +46,9 @@ class Graphs:
     ) -> None:
         self.default = default
         """The graph that a client should offer first, if the operator served it by name."""
+        self.choice: ModelChoice | None = None
+        """None if the operator's settings alone choose the models."""
+        self._by_model: dict[str, Graphs] = {}
         self._sources = sources
         self._descriptions = descriptions or {}
         self._built: dict[str, Graph] = {}
@@ -58,6 +71,8 @@ class Graphs:
         Attempts at runs that have begun go on with the graph that they have.
         """
         self.default = other.default
+        self.choice = other.choice
+        self._by_model = other._by_model
         self._sources = other._sources
         self._descriptions = other._descriptions
         self._built = other._built
@@ -126,13 +141,21 @@ class Graphs:
         *,
         checkpointer: BaseCheckpointSaver[str],
         store: BaseStore | None = None,
+        model: str | None = None,
     ) -> AsyncIterator[Graph]:
-        """Return the graph for one attempt at a run, bound like `bind`.
+        """Return the graph for one attempt at a run, bound like `bind`, with its main model.
+
+        The model was checked when the run was created: a run goes on with it, even if it is no
+        longer offered.
 
         Raises:
             ConfigError: The graph was built for this run, and its fields have other writers than
                 requests were checked against.
         """
+        if model is not None and self.choice is not None and name in self.choice.graphs:
+            graph = self._with_model(model, self.choice).get(name)
+            yield self._bound(name, graph, checkpointer, store)
+            return
         source = self._sources.get(name)
         if not isinstance(source, Factory) or not source.is_per_run:
             yield self.bind(name, checkpointer=checkpointer, store=store)
@@ -142,6 +165,11 @@ class Graphs:
             if writers_of(graph) != self.writers(name):
                 raise ConfigError(f"The factory of '{name}' declares other writers for this run")
             yield self._bound(name, graph, checkpointer, store)
+
+    def _with_model(self, model: str, choice: ModelChoice) -> "Graphs":
+        if model not in self._by_model:
+            self._by_model[model] = choice.build(model)
+        return self._by_model[model]
 
     def _bound(
         self,

@@ -18,7 +18,7 @@ Mode = Literal["values", "updates", "messages", "custom", "tools", "checkpoints"
 
 _OPTIONAL = (
     *("context", "assistant_id", "tags", "stream_modes", "stream_subgraphs"),
-    *("interrupt_before", "interrupt_after", "after_seconds", "webhook"),
+    *("interrupt_before", "interrupt_after", "after_seconds", "webhook", "model"),
 )
 _TUPLES = ("goto", "modes", "tags", "stream_modes", "interrupt_before", "interrupt_after")
 MODES: tuple[Mode, ...] = ("values", "updates", "messages", "custom", "tools", "checkpoints")
@@ -59,6 +59,8 @@ class Work:
     """How long the run waits for its time."""
     webhook: str | None = None
     """URL that is told when the run has ended (`engine.webhooks`)."""
+    model: str | None = None
+    """The main model, one of `Graphs.choice`; None: that of the operator's settings."""
 
     @property
     def is_command(self) -> bool:

@@ -33,6 +33,7 @@ from bathysphere.core.settings import invalid_settings
 from bathysphere.models.names import DEMO_TOUR, LM_STUDIO, OLLAMA, Role
 
 PREFIX = "BATHYSPHERE_MODEL_"
+OFFERED = "BATHYSPHERE_MODELS_OFFERED"
 _OLLAMA_PORT = 11434
 
 
@@ -100,6 +101,13 @@ class ModelSettings(BaseSettings):
     audit: str | None = Field(default=None, description="Audits plans and claims (default: main).")
     fallback: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(), description="Comma-separated models to try, in this order, when one fails."
+    )
+
+    offered: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        validation_alias=OFFERED,
+        description="Comma-separated models, each `provider:name` or `provider:name=label`, that "
+        "people can choose from in a conversation.",
     )
 
     # ── how it is called ──

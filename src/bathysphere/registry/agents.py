@@ -127,6 +127,14 @@ def names_models(agent: Agent) -> bool:
     return folder is not None and folder.names_models
 
 
+def takes_main_model(agent: Agent) -> bool:
+    """Whether the agent works with whichever main model it is given."""
+    if not isinstance(agent.content, SpecSource):
+        return False
+    folder = agent.content.folder
+    return folder is None or folder.source.content.models.main is None
+
+
 def folder_agent(target: FolderTarget, *, about: str | None = None) -> Agent:
     """Make an agent of an agent folder.
 

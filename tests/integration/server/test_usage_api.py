@@ -62,6 +62,7 @@ async def test_a_run_over_the_budget_is_refused(town, monkeypatch, capsys):  # n
         assert answer.json()["hint"]
     start = {"id": 1, "method": "run.start", "params": run}
     answer = await town.call("carol", "POST", f"/threads/{thread}/commands", json=start)
+    assert answer.json()["error"] == "budget_exceeded"
     assert "budget of this user is used up" in answer.text
     capsys.readouterr()
     assert await asyncio.to_thread(main, [*budgets, "list"]) == 0

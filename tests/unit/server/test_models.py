@@ -4,11 +4,11 @@ import pytest
 
 from bathysphere.models.profiles import ModelReport, save_report
 from bathysphere.models.settings import ModelSettings
-from bathysphere.server.models.catalog import model_lister
+from bathysphere.server.models.catalog import list_cards
 
 
 async def main_card(**settings):
-    cards = await model_lister(ModelSettings.model_construct(**settings))()
+    cards = await list_cards(ModelSettings.model_construct(**settings))
     assert [card.role for card in cards] == ["main", "subagent", "summary", "audit"]
     return cards[0]
 

@@ -94,6 +94,8 @@ export const text = {
   },
   models: {
     label: 'Model',
+    choose: 'Models for this conversation',
+    price: (input: string, output: string) => `${input} in, ${output} out per million tokens`,
     local: 'local',
     localHint: 'Your messages stay on the machine this server runs on.',
     remote: 'remote',

@@ -182,7 +182,7 @@ class _Step:
 
 
 async def _as_asked(connection: Connection, work: Work, step: _Step, thread_id: UUID) -> Work:
-    """The same with the context and assistant of the run that asked, unless it brings its own."""
+    """The same with the context, assistant and model of the run that asked, or its own."""
     if step.run_id is None:
         return work
     row = await (await connection.execute(_ASKED, (step.run_id, thread_id))).fetchone()
@@ -191,6 +191,8 @@ async def _as_asked(connection: Connection, work: Work, step: _Step, thread_id: 
     asked = Work.from_json(row["work"])
     if work.context is None:
         work = replace(work, context=asked.context)
+    if work.model is None:
+        work = replace(work, model=asked.model)
     if work.assistant_id is None and asked.assistant_id is not None:
         is_default = work.recursion_limit == Work().recursion_limit
         work = replace(

@@ -206,7 +206,9 @@ class Executor:
         call = factory_call_of(run, config, store)
         async with (
             aclosing(saver),
-            self._graphs.open(run.graph, call, checkpointer=saver, store=store) as graph,
+            self._graphs.open(
+                run.graph, call, checkpointer=saver, store=store, model=run.work.model
+            ) as graph,
         ):
             schema = graph.context_schema
             options: dict[str, Any] = {

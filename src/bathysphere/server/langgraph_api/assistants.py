@@ -15,7 +15,9 @@ from bathysphere.core.identity import Owner
 from bathysphere.engine.assistants import Assistant, AssistantDefinition
 from bathysphere.engine.errors import AssistantNotFound, GraphNotFound
 from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.records import Work
 from bathysphere.server.langgraph_api.assistant_ids import assistant_id
+from bathysphere.server.langgraph_api.chosen_model import MODEL
 from bathysphere.server.langgraph_api.graph_names import graph_name
 from bathysphere.server.process.services import Services
 
@@ -85,10 +87,11 @@ def without_context(assistant: Assistant) -> Assistant:
     return replace(assistant, definition=replace(assistant.definition, context={}))
 
 
-def thread_marks(assistant: Assistant) -> dict[str, str]:
-    """What a thread's metadata says of the assistant it was last used with."""
+def thread_marks(assistant: Assistant, work: Work) -> dict[str, str]:
+    """What a thread's metadata says of the assistant and the chosen model it was last used with."""
     graph, identity = assistant.definition.graph, str(assistant.assistant_id)
-    return {"graph_id": graph, "assistant_id": identity}
+    chosen = {MODEL: work.model} if work.model is not None else {}
+    return {"graph_id": graph, "assistant_id": identity, **chosen}
 
 
 def _system_assistant(graphs: Graphs, graph: str) -> Assistant:

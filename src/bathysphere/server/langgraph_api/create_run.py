@@ -194,7 +194,7 @@ async def _create(
         strategy=body.multitask_strategy or "enqueue",
         creates_thread=create_if_missing,
         deletes_thread=is_temporary,
-        thread_metadata={**thread_metadata, **thread_marks(assistant)},
+        thread_metadata={**thread_metadata, **thread_marks(assistant, work)},
     )
     created = await services.runs.create(new, owner=key.owner)
     if not created.is_new:

@@ -1,8 +1,8 @@
 """Convert a client's request to the engine's `Work`, keeping only trusted fields.
 
-Of `config` only the recursion limit, the tags and the checkpoint to fork from are used; the rest of
-`configurable` is ignored. `context` must have the shape that the graph declares. The caller's
-identity comes from the run's row.
+Of `config` only the recursion limit, the tags, the checkpoint to fork from and the choice of an
+offered model are used; the rest of `configurable` is ignored. `context` must have the shape that
+the graph declares. The caller's identity comes from the run's row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Work
 from bathysphere.engine.runs.pauses import ALL
 from bathysphere.server.errors import InvalidRequest
+from bathysphere.server.langgraph_api.chosen_model import MODEL, chosen_model
 from bathysphere.server.langgraph_api.client_writes import (
     START,
     check_context,
@@ -57,6 +58,7 @@ def make_work(
         FieldNotWritable: The input or the update writes a field that clients may not write, or
             `goto` changes a fixed order of nodes.
         ContextNotDeclared: The context has a field that the graph does not declare.
+        InvalidRequest: The model is not offered, or the graph cannot take another one.
     """
     config = config or RunConfig()
     if assistant is not None and not assistant.is_system:
@@ -88,6 +90,7 @@ def make_work(
         interrupt_before=_pauses(graphs, graph, pauses.before) if pauses else (),
         interrupt_after=_pauses(graphs, graph, pauses.after) if pauses else (),
         after_seconds=after_seconds,
+        model=chosen_model(graphs, graph, config.configurable.get(MODEL)),
     )
 
 

@@ -2,23 +2,27 @@
 
 import asyncio
 import ipaddress
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from bathysphere.core.errors import BathysphereError
 from bathysphere.models.names import DEMO, LLAMACPP, LM_STUDIO, OLLAMA, ROLES, parse
+from bathysphere.models.offered import OfferedModel
+from bathysphere.models.prices import Price, all_prices
 from bathysphere.models.profiles import profile_of
 from bathysphere.models.resolve import check
 from bathysphere.models.settings import ModelSettings
 
+OFFERED_ROLE = "offered"
+"""The role of models that people can choose for a conversation."""
 _CHECK_SECONDS = 3.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelCard:
-    """The model configured for a role."""
+    """The model configured for a role, or offered for conversations."""
 
     role: str
     name: str
@@ -33,30 +37,48 @@ class ModelCard:
     """How much agents ask of it: `full` or `lean`."""
     trust: str | None
     """What it can be trusted with, if it was tested."""
+    label: str | None = None
+    """What people see of a model that they can choose."""
+    price: Price | None = None
+    agents: tuple[str, ...] = ()
+    """The agents that can be asked with it, if it can be chosen."""
 
     def json(self) -> dict[str, Any]:
         """The card as JSON."""
-        return asdict(self)
+        price = self.price.model_dump() if self.price is not None else None
+        return asdict(self) | {"price": price}
 
 
 ListModels = Callable[[], Awaitable[list[ModelCard]]]
 
 
-def model_lister(settings: ModelSettings) -> ListModels:
-    """Return a function that checks the configured models on each call."""
-
-    async def list_models() -> list[ModelCard]:
-        names = {settings.choice(role).name for role in ROLES}
-        async with asyncio.TaskGroup() as group:
-            checks = {name: group.create_task(_card("", name, settings)) for name in names}
-        cards = {name: task.result() for name, task in checks.items()}
-        return [_for_role(role, cards[settings.choice(role).name]) for role in ROLES]
-
-    return list_models
+async def list_cards(
+    settings: ModelSettings, offered: Sequence[OfferedModel] = (), agents: Iterable[str] = ()
+) -> list[ModelCard]:
+    """Check the models of all roles, then those that people can choose, each with its price."""
+    by_role = {role: settings.choice(role).name for role in ROLES}
+    names = {*by_role.values(), *(each.name for each in offered)}
+    async with asyncio.TaskGroup() as group:
+        checks = {name: group.create_task(_card("", name, settings)) for name in names}
+    cards = {name: task.result() for name, task in checks.items()}
+    prices = all_prices(settings) if offered else {}
+    return [
+        *(_for_role(role, cards[name]) for role, name in by_role.items()),
+        *(
+            replace(
+                cards[name],
+                role=OFFERED_ROLE,
+                label=label,
+                price=prices.get(name),
+                agents=tuple(sorted(agents)),
+            )
+            for name, label in offered
+        ),
+    ]
 
 
 def _for_role(role: str, card: ModelCard) -> ModelCard:
-    return ModelCard(**{**asdict(card), "role": role})
+    return replace(card, role=role)
 
 
 async def _card(role: str, name: str, settings: ModelSettings) -> ModelCard:

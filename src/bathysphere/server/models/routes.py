@@ -15,7 +15,11 @@ router = APIRouter(tags=["models"], route_class=StrictRoute)
 
 @router.get("/models", response_model=list[dict[str, Any]])
 async def models(_: CurrentOwner, request: Request) -> Response:
-    """The model of each role: whether it is local, usable now, and may be changed by the caller."""
+    """The model of each role, and those offered for conversations: local, usable now, changeable.
+
+    Cards of the role `offered` are there if there are two or more; a run chooses one by its name,
+    as `bathysphere_model` in `config.configurable`.
+    """
     list_models: ListModels | None = request.app.state.list_models
     is_changeable = request.app.state.model_setup is not None
     cards = await list_models() if list_models is not None else []

@@ -101,6 +101,13 @@ class ModelSetup:
             "providers": [self._provider(name) for name in KNOWN],
         }
 
+    async def found(self) -> list[str]:
+        """The models that are on this machine now; empty if the environment chooses the model."""
+        if is_model_set(self._environment):
+            return []
+        programs = (await self.view())["programs"]
+        return [each["name"] for one in programs for each in one["models"] if each["is_here"]]
+
     async def choose(self, model: str) -> None:
         """Use this model from now on; the scripted tour is the absence of a choice.
 

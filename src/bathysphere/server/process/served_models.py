@@ -1,20 +1,47 @@
 """The models that a process uses, and everything that changes when another one is chosen."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from langchain_core.language_models import BaseChatModel
 
-from bathysphere.engine.graphs import Graphs
+from bathysphere.engine.graphs import Graphs, ModelChoice
+from bathysphere.models.offered import offered_models
 from bathysphere.models.settings import ModelSettings
 from bathysphere.models.stored_choice import FILE
-from bathysphere.registry.agents import Agent
-from bathysphere.server.models.catalog import ModelCard, model_lister
+from bathysphere.registry.agents import Agent, takes_main_model
+from bathysphere.server.models.catalog import ModelCard, list_cards
 from bathysphere.server.models.loading import ModelLoading
 from bathysphere.server.models.setup import ModelSetup
 from bathysphere.server.process.assembly import title_model_of
 from bathysphere.server.process.settings import ServerSettings
 
 BuildGraphs = Callable[[ModelSettings, Mapping[str, Agent]], Graphs]
+FindModels = Callable[[], Awaitable[list[str]]]
+
+
+def graphs_to_choose(
+    build: BuildGraphs, models: ModelSettings, agents: Mapping[str, Agent]
+) -> Graphs:
+    """The graphs of the agents, with the models that the operator offers for conversations.
+
+    A choice replaces the main model; so the roles follow that the operator left to it.
+
+    Raises:
+        ConfigError: The list of offered models is invalid.
+    """
+    graphs = build(models, agents)
+    taking = {name: agent for name, agent in agents.items() if takes_main_model(agent)}
+
+    def with_main(model: str) -> Graphs:
+        return build(models.model_copy(update={"main": model}), taking)
+
+    graphs.choice = ModelChoice(
+        offered=tuple(each.name for each in offered_models(models)),
+        graphs=frozenset(taking),
+        build=with_main,
+    )
+    return graphs
 
 
 class ServedModels:
@@ -23,8 +50,16 @@ class ServedModels:
     `use` replaces them; attempts at runs that have begun go on with the models that they have.
     """
 
-    def __init__(self, models: ModelSettings, build: BuildGraphs, *, loading: ModelLoading) -> None:
+    def __init__(
+        self,
+        models: ModelSettings,
+        build: BuildGraphs,
+        *,
+        loading: ModelLoading,
+        find: FindModels | None = None,
+    ) -> None:
         self.settings = models
+        self._find = find
         self._loading = loading
         self._build = build
         self._agents: Mapping[str, Agent] = {}
@@ -38,7 +73,7 @@ class ServedModels:
 
     def make(self, agents: Mapping[str, Agent]) -> Graphs:
         """Build graphs of these agents with the models in use."""
-        graphs = self._build(self.settings, agents)
+        graphs = graphs_to_choose(self._build, self.settings, agents)
         self._agents = agents
         return graphs
 
@@ -48,7 +83,7 @@ class ServedModels:
         Raises:
             ConfigError: Agents cannot be built with them; then nothing changes.
         """
-        changed = self._build(models, self._agents)
+        changed = graphs_to_choose(self._build, models, self._agents)
         await changed.prepare()
         if self._graphs is not None:
             self._graphs.replace(changed)
@@ -57,8 +92,14 @@ class ServedModels:
         self._loading.use(models)
 
     async def cards(self) -> list[ModelCard]:
-        """Check the configured models."""
-        return await model_lister(self.settings)()
+        """Check the configured models and, if there are two or more, those to choose from."""
+        choice = self._graphs.choice if self._graphs is not None else None
+        if choice is None or self._graphs is None:
+            return await list_cards(self.settings)
+        found = await self._find() if self._find is not None else []
+        offered = offered_models(self.settings, found)
+        self._graphs.choice = replace(choice, offered=tuple(each.name for each in offered))
+        return await list_cards(self.settings, offered if len(offered) > 1 else (), choice.graphs)
 
     def title_model(self) -> BaseChatModel | None:
         """The model that writes titles now."""

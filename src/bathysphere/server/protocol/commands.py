@@ -16,6 +16,7 @@ from bathysphere.engine.records import Strategy, Work
 from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.server.errors import CheckpointNotFound, InvalidRequest
 from bathysphere.server.langgraph_api.assistants import find_assistant, thread_marks
+from bathysphere.server.langgraph_api.chosen_model import still_offered
 from bathysphere.server.langgraph_api.idempotency import RequestKey, check_repetition
 from bathysphere.server.langgraph_api.run_requests import make_work
 from bathysphere.server.langgraph_api.thread_states import fields
@@ -29,6 +30,7 @@ from bathysphere.server.schemas.protocol import (
     Inject,
     ListCheckpoints,
     Respond,
+    RunConfig,
     RunStart,
     StateGet,
 )
@@ -44,6 +46,7 @@ CODES = {
     "question_not_found": "no_such_interrupt",
     "not_allowed": "permission_denied",
     "not_supported": "not_supported",
+    "budget_exceeded": "budget_exceeded",
 }
 
 
@@ -116,7 +119,7 @@ class CommandHandler:
             run_id=self.key.run_id(self.thread_id),
             strategy=strategy or "enqueue",
             creates_thread=create_if_missing,
-            thread_metadata=thread_marks(assistant),
+            thread_metadata=thread_marks(assistant, work),
         )
         created = await self.services.runs.create(new, owner=self.owner)
         if not created.is_new:
@@ -130,11 +133,17 @@ class CommandHandler:
             raise RunNotFound(f"Thread {self.thread_id} has no runs")
         return name
 
-    async def assistant(self) -> Assistant:
-        """The assistant that the thread was last used with, or that of its graph."""
+    async def last_used(self) -> tuple[Assistant, RunConfig]:
+        """The assistant that the thread was last used with, and the model chosen for it."""
         graph = await self.graph()
         runs = await self.services.runs.list_of_thread(self.thread_id, owner=self.owner, limit=1)
-        stored = runs[0].work.assistant_id if runs else None
+        last = runs[0].work if runs else Work()
+        chosen = still_offered(self.services.graphs, graph, last.model)
+        assistant = await self._assistant(graph, last.assistant_id)
+        return assistant, RunConfig(configurable=chosen)
+
+    async def _assistant(self, graph: str, stored: str | None) -> Assistant:
+        """The stored assistant, or that of its graph."""
         with contextlib.suppress(GraphNotFound):  # deleted meanwhile
             found = await find_assistant(self.services, stored or graph, owner=self.owner)
             if found.definition.graph == graph:
@@ -191,10 +200,14 @@ async def _inject(handler: CommandHandler, params: Json) -> Json:
     if request.namespace:
         raise InvalidRequest("Messages can only be sent to the root agent")
     message = {"role": request.message.role, "content": request.message.content}
-    assistant = await handler.assistant()
-    graph = assistant.definition.graph
-    values = {"messages": [message]}
-    work = make_work(handler.services.graphs, graph, input=values, assistant=assistant)
+    assistant, config = await handler.last_used()
+    work = make_work(
+        handler.services.graphs,
+        assistant.definition.graph,
+        input={"messages": [message]},
+        config=config,
+        assistant=assistant,
+    )
     return await handler.start(assistant, work)
 
 
@@ -230,12 +243,14 @@ async def _list_checkpoints(handler: CommandHandler, params: Json) -> Json:
 
 async def _fork(handler: CommandHandler, params: Json) -> Json:
     request = _parse(Fork, params)
-    assistant = await handler.assistant()
+    assistant, last = await handler.last_used()
+    config = request.config or RunConfig()
+    configurable = {**last.configurable, **config.configurable}
     work = make_work(
         handler.services.graphs,
         assistant.definition.graph,
         input=request.input,
-        config=request.config,
+        config=config.model_copy(update={"configurable": configurable}),
         metadata=request.metadata,
         context=request.context,
         checkpoint_id=request.checkpoint_id,

@@ -55,14 +55,26 @@ export interface RunStart {
   agent: string;
   input?: Fields | null;
   checkpoint?: string | null;
+  /** One of the models that are offered; without it, the operator's. */
+  model?: string | null;
 }
+
+/** In the config of a run, and in the metadata of the thread that it was chosen for. */
+export const MODEL = 'bathysphere_model';
 
 export interface Answer {
   id: string;
   response: Json;
 }
 
-/** The model of a role: where the person's words go. */
+/** What a model costs, per million tokens. */
+export interface ModelPrice {
+  input: number;
+  output: number;
+  currency: string;
+}
+
+/** The model of a role, or one that is offered for conversations: where the person's words go. */
 export interface ModelCard {
   role: string;
   name: string;
@@ -78,6 +90,11 @@ export interface ModelCard {
   trust: string | null;
   /** Whether the person may choose another one here. */
   is_changeable: boolean;
+  /** The operator's name for an offered model. */
+  label?: string | null;
+  price?: ModelPrice | null;
+  /** The agents that can be asked with an offered model. */
+  agents?: readonly string[];
 }
 
 /** How far the server is with loading its model. */
@@ -215,7 +232,11 @@ export class Api {
   }
 
   async startRun(id: string, run: RunStart): Promise<string> {
-    const configurable = { thread_id: id, ...(run.checkpoint ? { checkpoint_id: run.checkpoint } : {}) };
+    const configurable = {
+      thread_id: id,
+      ...(run.checkpoint ? { checkpoint_id: run.checkpoint } : {}),
+      ...(run.model ? { [MODEL]: run.model } : {}),
+    };
     const answer = await this.command(id, 'run.start', {
       assistant_id: run.agent,
       input: run.input ?? null,

@@ -8,6 +8,7 @@ import { ModelLoading } from './model-loading.svelte';
 
 const STORED = 'bathysphere.agent';
 const DEFAULT = 'simple';
+const OFFERED = 'offered';
 /** The agent for a team's files: of no use where the caller has no workspace. */
 const TEAM = 'workspace';
 /** The agents that read documents of this browser: by tools, or as passages that go with a question. */
@@ -41,12 +42,18 @@ export class Agents {
   );
   readonly main = $derived(this.#models.find((card) => card.role === 'main') ?? null);
 
+  /** The models that an agent can be asked with, if there is a choice. */
+  offeredTo(agent: string): readonly ModelCard[] {
+    return this.#models.filter((card) => card.role === OFFERED && card.agents?.includes(agent));
+  }
+
   get choices(): readonly AgentChoice[] {
     return this.#choices;
   }
 
+  /** The models of the roles. */
   get models(): readonly ModelCard[] {
-    return this.#models;
+    return this.#models.filter((card) => card.role !== OFFERED);
   }
 
   get isLoaded(): boolean {

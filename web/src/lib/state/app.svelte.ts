@@ -1,7 +1,7 @@
 /** The state of the app: one object that every component reaches by `useApp()`. */
 import { getContext, setContext } from 'svelte';
 import { SvelteSet } from 'svelte/reactivity';
-import type { Api } from '$lib/protocol/api';
+import { MODEL, type Api } from '$lib/protocol/api';
 import { newId } from '$lib/protocol/ids';
 import type { Arrival } from '$lib/sign-in/arrival';
 import { Agents } from './agents.svelte';
@@ -11,6 +11,7 @@ import { Conversation } from './conversation.svelte';
 import { RequestQueue } from './request-queue.svelte';
 import { Drafts, NEW } from './drafts.svelte';
 import { Layout } from './layout.svelte';
+import { ModelChoice } from './model-choice.svelte';
 import { Route } from './route.svelte';
 import { gatherInput, type RunInput } from './run-input';
 import { Session } from './session.svelte';
@@ -35,6 +36,7 @@ export class AppState {
   readonly threads: Threads;
   readonly agents: Agents;
   readonly requests: RequestQueue;
+  readonly modelChoice = new ModelChoice(this);
   #conversation = $state.raw<Conversation>()!;
   readonly drafts = new Drafts();
   /** The message to bring into sight as soon as it is there; an address may name one. */
@@ -158,6 +160,7 @@ export class AppState {
 
   #make(id: string): Conversation {
     const conversation = new Conversation(id, this.api);
+    conversation.model = () => this.modelChoice.of(id);
     conversation.onpaused = () => {
       if (conversation === this.#conversation) void this.requests.work();
     };
@@ -228,9 +231,13 @@ export class AppState {
     const extra = await this.#extra(conversation, agent, words, retry);
     if (extra === null) return false;
     if (isFirst) {
+      const model = this.modelChoice.of(conversation.id);
       // The run makes the thread too; its title may come a moment later.
-      await this.threads.create(conversation.id, words, agent).then(
-        () => this.#settleIn(conversation),
+      await this.threads.create(conversation.id, words, agent, model === null ? {} : { [MODEL]: model }).then(
+        () => {
+          this.modelChoice.settle(conversation.id, model);
+          this.#settleIn(conversation);
+        },
         () => undefined,
       );
     }

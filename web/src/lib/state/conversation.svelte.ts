@@ -45,6 +45,8 @@ export class Conversation {
   edit = $state<Edit | null>(null);
   /** Called when the run has paused to ask, once for each set of questions. */
   onpaused: () => void = () => undefined;
+  /** The model that the person has chosen here. */
+  model: () => string | null = () => null;
 
   #replay = new Replay({ view: emptyView() });
   readonly #scheduler = new ReplayScheduler({
@@ -316,7 +318,7 @@ export class Conversation {
     this.#sending += 1;
     this.#show();
     try {
-      const runId = await this.api.startRun(this.id, run);
+      const runId = await this.api.startRun(this.id, { ...run, model: this.model() });
       this.#isNew = false;
       this.#isKnown = true;
       this.#enqueue({ runId, messageId: message.id });

@@ -127,8 +127,8 @@ export class Threads {
     }
   }
 
-  async create(id: string, words: string, agent: string): Promise<void> {
-    const metadata = { title: titleOf(words), title_by: BY_WORDS, agent };
+  async create(id: string, words: string, agent: string, more: Fields = {}): Promise<void> {
+    const metadata = { title: titleOf(words), title_by: BY_WORDS, agent, ...more };
     const wire = await this.api.createThread(id, metadata);
     // A thread may be there before its first words: a budget was set for it.
     this.#put(threadOf(wire.metadata['title'] ? wire : await this.api.updateThread(id, metadata)));
