@@ -42,6 +42,7 @@ LONGEST = tuple(
     for name in (
         "e2e/web/test_stories.py",
         "e2e/web/test_build.py",
+        "integration/test_eval.py",
         "e2e/",
         "faults/",
         "conformance/",
