@@ -9,9 +9,15 @@ A browser story that waited in vain (`is_worth_repeating`) is told once more, an
 so: beside other tests a page draws late. Any other failure counts at once.
 """
 
+import fcntl
+import json
+import os
+import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,6 +28,7 @@ from hypothesis import HealthCheck, settings
 from bathysphere.testing.stolen_time import StolenTime
 
 pytest_plugins = ["bathysphere.testing.fixtures"]
+ROOT = Path(__file__).parents[1]
 
 # How long one example takes says nothing on a busy machine; pytest-timeout bounds the whole test.
 # How fast examples are drawn says something about the machine, not about the code.
@@ -35,6 +42,7 @@ LONGEST = tuple(
     for name in (
         "e2e/web/test_stories.py",
         "e2e/web/test_build.py",
+        "integration/test_eval.py",
         "e2e/",
         "faults/",
         "conformance/",
@@ -69,6 +77,49 @@ def within() -> Callable[..., None]:
             raise TooSlow(f"{measured} is not below {bound}", *details)
 
     return check
+
+
+Fill = Callable[[Path], Any]
+
+
+@pytest.fixture(scope="session")
+def shared_folder(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, Fill], tuple[Path, Any]]:
+    """Fill a folder once for all processes of this run; those that come later wait for it.
+
+    Gives the folder, and what its function returned, as JSON.
+    """
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+
+    def filled(name: str, fill: Fill) -> tuple[Path, Any]:
+        folder, result = place / name, place / f"{name}.json"
+        with (place / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not result.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                result.write_text(json.dumps(fill(folder)))
+        return folder, json.loads(result.read_text())
+
+    return filled
+
+
+@pytest.fixture(scope="session")
+def site(shared_folder: Callable[[str, Fill], tuple[Path, Any]]) -> Path:
+    """The documentation site, built without a warning."""
+
+    def build(folder: Path) -> None:
+        command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+        environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+    return shared_folder("site", build)[0]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

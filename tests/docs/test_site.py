@@ -4,11 +4,8 @@ import ast
 import html
 import importlib
 import json
-import os
 import pkgutil
 import re
-import subprocess
-import sys
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -60,18 +57,6 @@ def read(page: Path) -> Reader:
     reader = Reader()
     reader.feed(page.read_text(encoding="utf-8"))
     return reader
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
-    return folder
 
 
 @pytest.fixture(scope="module")

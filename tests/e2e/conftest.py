@@ -51,9 +51,15 @@ class PlainInstall:
 
 
 @pytest.fixture(scope="session")
-def plain_install(tmp_path_factory) -> PlainInstall:
+def plain_install(shared_folder) -> PlainInstall:
     assert UV, "uv is needed to make the fresh environment"
-    folder = tmp_path_factory.mktemp("plain")
+    folder, seconds = shared_folder("plain", _install)
+    [wheel] = (folder / "dist").glob("*.whl")
+    return PlainInstall(folder=folder, wheel=wheel, seconds=seconds)
+
+
+def _install(folder: Path) -> float:
+    """Build the wheel, and install it in a new environment; returns how long the latter took."""
     build = [UV, "build", "--wheel", "--out-dir", str(folder / "dist"), str(ROOT)]
     environment = {**os.environ, **FORGE}
     built = subprocess.run(build, env=environment, capture_output=True, text=True, check=False)
@@ -65,7 +71,7 @@ def plain_install(tmp_path_factory) -> PlainInstall:
     python = str(folder / "venv" / "bin" / "python")
     install = [UV, "pip", "install", "--python", python, str(wheel)]
     subprocess.run(install, check=True, env=_clean(), cwd=folder, capture_output=True)
-    return PlainInstall(folder=folder, wheel=wheel, seconds=time.monotonic() - began)
+    return time.monotonic() - began
 
 
 def _clean() -> dict[str, str]:

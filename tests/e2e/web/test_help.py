@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import uvicorn
-from rigging import ROOT, WEB, process, tell
+from rigging import WEB, process, tell
 from starlette.responses import PlainTextResponse
 
 from bathysphere.server.asgi.security_headers import SecurityHeaders
@@ -40,13 +38,11 @@ def served(folder: Path) -> Iterator[str]:
         socket.close()
 
 
-def test_the_documentation_is_read_and_searched_without_a_network(tmp_path):
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "x")]
-    subprocess.run(build, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
+def test_the_documentation_is_read_and_searched_without_a_network(site, tmp_path):
     command = ["node", str(WEB / "stories" / "browser.mjs")]
     with (
         process(command, dict(os.environ), tmp_path / "browser.log") as endpoint,
-        served(tmp_path / "x") as url,
+        served(site) as url,
     ):
         told = {"STORY_TOLD": json.dumps({"pictures": PICTURES})}
         tell(SimpleNamespace(url=url, browser=endpoint, told=told), "help", seconds=150)
