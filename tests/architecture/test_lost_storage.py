@@ -12,6 +12,7 @@ MAPPED_BY_CALLER = {
     ("answers.py", "Answers"): "routes only: server/errors.py answers 503",
     ("assistants.py", "Assistants"): "routes only: server/errors.py answers 503",
     ("attempts.py", "Attempts"): "Executor: `retry_storage`, or `Requeue` where nothing was begun",
+    ("log.py", "AuditLog"): "routes answer 503, the command line says it in one sentence",
     ("budgets.py", "Budgets"): "`spent`: logs, nobody is stopped; the rest is for the command line",
     ("deletion.py", "PersonalData"): "the command line says it in one sentence, routes answer 503",
     ("epoch.py", ""): "at the start of a process, which ends with a sentence",

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from bathysphere.core.errors import CallerError
+from bathysphere.engine.audit.recording import OPERATOR, Actor, record_run
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.errors import RunNotFound
 from bathysphere.engine.records import RUN_COLUMNS, Run, RunStatus
@@ -72,7 +73,7 @@ class RunOperations:
             row = await (await connection.execute(_JOB, (run.job_id,))).fetchone()
         return Job(**row) if row is not None else None
 
-    async def requeue(self, run_id: UUID) -> Run:
+    async def requeue(self, run_id: UUID, *, by: Actor = OPERATOR) -> Run:
         """Take an active run from its worker and give it to the next one.
 
         The worker may be alive: its attempt is superseded, and writes nothing more.
@@ -88,9 +89,10 @@ class RunOperations:
                     f"Run {run_id} has ended ({run.status})", hint="use `replay` to run it again"
                 )
             await self._enqueue(connection, run)
+            await record_run(connection, "run.requeued", run, by)
         return run
 
-    async def replay(self, run_id: UUID) -> Run:
+    async def replay(self, run_id: UUID, *, by: Actor = OPERATOR) -> Run:
         """Let a failed run go on after its last finished step, with all its attempts.
 
         Raises:
@@ -113,6 +115,7 @@ class RunOperations:
             await connection.execute(_REVIVE, (run_id,))
             await self._enqueue(connection, run)
             await update_thread_status(connection, thread_id)
+            await record_run(connection, "run.replayed", run, by)
             return await _get(connection, run_id)
 
     async def _has_newer(self, connection: Connection, run: Run) -> bool:

@@ -19,6 +19,7 @@ from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import ConfigError
 from bathysphere.engine.assistants import Assistants
 from bathysphere.engine.attempt_services.file_changes import FileChanges
+from bathysphere.engine.audit.log import AuditLog
 from bathysphere.engine.conversations.message_index import MessageIndex
 from bathysphere.engine.conversations.shares import ShareLimits, Shares
 from bathysphere.engine.conversations.titles import TitleModel, TitleWriter
@@ -119,6 +120,7 @@ class Services:
     shares: Shares
     usage: UsageReports
     budgets: Budgets
+    audit: AuditLog
     crons: Crons
     schedules: ScheduleOptions
     stored: StoredBytes
@@ -215,6 +217,7 @@ async def open_services(
             shares=Shares(pool, stored=stored, limits=shares or ShareLimits()),
             usage=UsageReports(pool),
             budgets=spending,
+            audit=AuditLog(pool),
             crons=Crons(pool, limits=schedules.limits, clock=schedules.clock),
             schedules=schedules,
             stored=stored,
