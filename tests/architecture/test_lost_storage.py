@@ -21,7 +21,7 @@ MAPPED_BY_CALLER = {
     ("scheduler.py", "Scheduler"): "Scheduler.run: logs, and looks again; the due time stays",
     ("service.py", "Crons"): "routes only: server/errors.py answers 503",
     ("file_changes.py", "FileChanges"): "routes only: server/errors.py answers 503",
-    ("operations.py", "RunOperations"): "the command line says it in one sentence",
+    ("operations.py", "RunOperations"): "routes answer 503, the command line says it",
     ("pool.py", "SharedPool"): "the pool itself: whoever takes a connection is listed or guarded",
     ("queue.py", "Queue"): "Worker._recover_runs continues, routes answer 503",
     ("service.py", "Runs"): "routes only: server/errors.py answers 503",

@@ -58,6 +58,12 @@ class RunOperations:
             rows = await (await connection.execute(_LIST, values)).fetchall()
         return [Run.from_row(row) for row in rows]
 
+    async def counts(self) -> dict[str, int]:
+        """How many runs are pending, running, and given up."""
+        async with self._pool.connection() as connection:
+            row: Any = await (await connection.execute(_COUNTS, (list(DEAD_CODES),))).fetchone()
+        return dict(row)
+
     async def get(self, run_id: UUID) -> Run:
         """Return a run.
 
@@ -147,6 +153,12 @@ SELECT {RUN_COLUMNS} FROM engine.runs
    AND (%(codes)s::text[] IS NULL OR status = 'error' AND error ->> 'code' = ANY(%(codes)s))
  ORDER BY created_at DESC LIMIT %(limit)s
 """.encode()  # noqa: S608  # our own constant
+_COUNTS = b"""
+SELECT (SELECT count(*) FROM engine.runs WHERE status = 'pending') AS pending,
+       (SELECT count(*) FROM engine.runs WHERE status = 'running') AS running,
+       (SELECT count(*) FROM engine.runs
+         WHERE status = 'error' AND error ->> 'code' = ANY(%s)) AS dead
+"""
 _JOB = b"""
 SELECT job.status::text AS status, job.worker_id, worker.last_heartbeat
   FROM procrastinate_jobs job LEFT JOIN procrastinate_workers worker ON worker.id = job.worker_id

@@ -37,6 +37,7 @@ from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.answers import Answers
 from bathysphere.engine.runs.executor import Limits, OnAnswer, ignore_answer
+from bathysphere.engine.runs.operations import RunOperations
 from bathysphere.engine.runs.queue import Queue
 from bathysphere.engine.runs.service import Runs
 from bathysphere.engine.runs.worker import Companion, Worker, WorkerOptions
@@ -111,6 +112,7 @@ class Services:
     events: EventLog
     store: BaseStore
     runs: Runs
+    operations: RunOperations
     threads: Threads
     states: States
     answers: Answers
@@ -174,8 +176,7 @@ async def open_services(
         if redis_url is not None:
             redis = open_redis(redis_url)
             stack.push_async_callback(redis.aclose)
-            epoch = await read_epoch(pool)
-            log = RedisEventLog(redis, clock=clock, epoch=epoch)
+            log = RedisEventLog(redis, clock=clock, epoch=await read_epoch(pool))
             events = await stack.enter_async_context(log)
         queue = Queue(pool, database=database)
         await queue.open()
@@ -207,6 +208,7 @@ async def open_services(
             thread_ttl=thread_ttl,
             tenant_ttl=tenant_ttl,
             runs=runs,
+            operations=RunOperations(pool, queue),
             threads=threads,
             states=States(pool, threads, graphs, limits=answers),
             answers=Answers(pool, runs=runs, graphs=graphs),
