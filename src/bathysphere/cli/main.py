@@ -30,6 +30,7 @@ COMMANDS = (
     "runs",
     "usage",
     "budgets",
+    "audit",
     "payments",
     "webhooks",
     "migrate",

@@ -43,20 +43,25 @@ async def _restore(pool: "Pool", args: argparse.Namespace) -> None:
     import asyncio
 
     from bathysphere.cli.backup import client_programs
+    from bathysphere.engine.audit.recording import OPERATOR, Recorded, record
     from bathysphere.engine.database.dumps import restore
     from bathysphere.engine.database.epoch import BEGIN_EPOCH
     from bathysphere.engine.database.pool import Database
     from bathysphere.server.process.database import migrate_database
 
     await _refuse_if_used(pool)
+    restored = Recorded(action="database.restored", by=OPERATOR, tenant="")
     url = str(pool.conninfo)
     if args.only_mark:
-        async with pool.connection() as connection:
+        async with pool.connection() as connection, connection.transaction():
             await connection.execute(BEGIN_EPOCH.encode())
+            await record(connection, restored)
         print("Began a new epoch. Start the processes.")
         return
     await asyncio.to_thread(restore, url, args.file, programs=client_programs(args.settings))
     await migrate_database(Database(url=url))
+    async with pool.connection() as connection, connection.transaction():
+        await record(connection, restored)
     print(f"Restored {args.file}. Start the processes.")
 
 

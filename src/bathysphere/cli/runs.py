@@ -99,6 +99,7 @@ async def _show(runs: "RunOperations", run_id: str) -> None:
 
 
 async def _cancel(pool: "Pool", runs: "RunOperations", args: argparse.Namespace) -> None:
+    from bathysphere.engine.audit.recording import OPERATOR
     from bathysphere.engine.database.pool import Database
     from bathysphere.engine.graphs import Graphs
     from bathysphere.server.process.database import secret
@@ -110,7 +111,7 @@ async def _cancel(pool: "Pool", runs: "RunOperations", args: argparse.Namespace)
         graphs=Graphs({}),
         redis_url=secret(args.settings.redis_url),
     ) as services:
-        status = await services.runs.cancel(found.run_id, owner=found.owner)
+        status = await services.runs.cancel(found.run_id, owner=found.owner, by=OPERATOR)
     print(f"Run {args.run_id} is {status}.")
 
 

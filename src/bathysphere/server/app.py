@@ -10,6 +10,8 @@ from starlette.routing import BaseRoute, Route
 
 from bathysphere.middleware.memories.notes import MemoryMode
 from bathysphere.server import errors
+from bathysphere.server.administration import routes as administration_routes
+from bathysphere.server.administration.service import Administration
 from bathysphere.server.custom_routes import CustomRoutes
 from bathysphere.server.help_files import HelpFiles
 from bathysphere.server.identity import Identify, once
@@ -91,6 +93,7 @@ def create_app(
     authorization: Authorization | None = None,
     memories: MemoryMode = "opt-in",
     sign_in: IssuerOffer | None = None,
+    administration: Administration | None = None,
 ) -> FastAPI:
     """Create the FastAPI app of an API process.
 
@@ -110,6 +113,7 @@ def create_app(
         authorization: Decides about each request beside its owner; None allows what is the owner's.
         memories: Whether agents keep notes about people.
         sign_in: Where people sign in with the browser; None if they use keys, or nothing.
+        administration: For administrators; without it, its routes do not exist.
     """
     app = describe_app()
     app.state.services = services
@@ -125,6 +129,9 @@ def create_app(
     app.state.authorization = authorization
     app.state.mcp_servers = mcp_hub
     app.state.mcp = McpEndpoint(services)
+    app.state.administration = administration
+    if administration is not None:
+        app.include_router(administration_routes.router)
     if model_setup is not None:
         app.include_router(setup_routes.router)
     app.router.default = HelpFiles(StaticFiles(app.router.default, routes=first_segments()))
@@ -155,7 +162,8 @@ def describe_app() -> FastAPI:
 
 def first_segments() -> frozenset[str]:
     """First path segments of all routes, which the browser app must not shadow."""
-    paths = [route.path for router in ROUTERS for route in router.routes if _has_path(route)]
+    routers = (*ROUTERS, administration_routes.router)
+    paths = [route.path for router in routers for route in router.routes if _has_path(route)]
     return frozenset(path.split("/")[1] for path in paths)
 
 

@@ -33,7 +33,7 @@ async def _owner(request: Request) -> Owner:
     return owner
 
 
-async def _admin(request: Request, owner: Annotated[Owner, Depends(_owner)]) -> Owner:
+async def require_admin(request: Request, owner: Annotated[Owner, Depends(_owner)]) -> Owner:
     """The owner, if authentication found that they are an administrator."""
     if ADMIN not in roles_of(request):
         raise NotAllowed("This needs an administrator", hint="see BATHYSPHERE_OIDC_ADMIN_CLAIM")
@@ -117,7 +117,7 @@ ResearchDep = Annotated[ResearchService, Depends(_research)]
 MemoryModeDep = Annotated[MemoryMode, Depends(_memory_mode)]
 PagesDep = Annotated[Pages, Depends(_pages)]
 CurrentOwner = Annotated[Owner, Depends(_owner)]
-CurrentAdmin = Annotated[Owner, Depends(_admin)]
+CurrentAdmin = Annotated[Owner, Depends(require_admin)]
 """The caller's owner; everybody but administrators gets a 403."""
 CurrentRoles = Annotated[frozenset[str], Depends(_roles)]
 Key = Annotated[RequestKey, Depends(_request_key)]

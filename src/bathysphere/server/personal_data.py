@@ -39,6 +39,7 @@ async def count_person(services: Services, owner: Owner) -> Counts:
 
 async def export_person(services: Services, owner: Owner, archive: ZipFile) -> Counts:
     """Write an archive of everything of the person; return the counts per kind."""
+    await PersonalData(services.pool).record_export(owner)
     counts = await Export(services.pool, clock=services.clock).write(owner, archive)
     copied = await asyncio.to_thread(_copy_files, services.workspaces, owner, archive)
     return {**counts, FILES: copied} if copied else counts

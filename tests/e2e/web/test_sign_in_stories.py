@@ -62,3 +62,8 @@ def test_a_token_that_ends_in_the_middle_of_an_answer_is_renewed(rig: Rig):
 def test_what_the_issuer_did_not_send_for_this_tab_is_refused(rig: Rig):
     rig.model.play([])
     tell(rig, "issuer_forgery", seconds=SECONDS)
+
+
+def test_administrators_have_a_page_and_nobody_else_has(rig: Rig):
+    rig.model.play([])
+    tell(rig, "administration", seconds=SECONDS)

@@ -5,11 +5,12 @@ files and documents are not in it. Whoever has its id can read it until it expir
 revokes it; the id has 256 random bits and is the only key.
 """
 
+import hashlib
 import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
 
@@ -17,8 +18,9 @@ from psycopg.types.json import Jsonb
 
 from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
+from bathysphere.engine.audit.recording import AuditAction, Recorded, record
 from bathysphere.engine.conversations.message_texts import MessageText
-from bathysphere.engine.database.pool import Pool
+from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.database.stored_bytes import StoredBytes
 from bathysphere.engine.database.tenant_reads import tenant_connection
 from bathysphere.engine.errors import NothingToShare, ShareNotFound, TooManyShares
@@ -110,6 +112,8 @@ class Shares:
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
             row = await (await connection.execute(_CREATE, values)).fetchone()
+            if row is not None:
+                await _record(connection, "share.created", Share.from_row(row), owner)
         if row is None:
             raise TooManyShares.of(self._limits.per_thread, self._limits.per_tenant)
         return Share.from_row(row)
@@ -133,9 +137,11 @@ class Shares:
             "tenant": owner.tenant,
             "owner": owner.user,
         }
-        async with self._pool.connection() as connection:
-            cursor = await connection.execute(_REVOKE, values)
-        if not cursor.rowcount:
+        async with self._pool.connection() as connection, connection.transaction():
+            row = await (await connection.execute(_REVOKE, values)).fetchone()
+            if row is not None:
+                await _record(connection, "share.revoked", Share.from_row(row), owner)
+        if row is None:
             raise ShareNotFound("Shared conversation not found")
 
     async def read(self, share_id: str) -> Snapshot:
@@ -158,6 +164,23 @@ class Shares:
             return (await connection.execute(_EXPIRED)).rowcount
 
 
+async def _record(connection: Connection, action: AuditAction, share: Share, owner: Owner) -> None:
+    """Record a share without its id, which is the key to it."""
+    digest = hashlib.sha256(share.share_id.encode()).hexdigest()
+    done = Recorded(
+        action=action,
+        by=owner,
+        tenant=owner.tenant,
+        user=owner.user,
+        subject=str(share.thread_id),
+        details={
+            "share_sha256": digest,
+            "expires_at": share.expires_at.astimezone(UTC).isoformat(),
+        },
+    )
+    await record(connection, done)
+
+
 _COLUMNS = """
 share_id, thread_id, title, jsonb_array_length(messages) AS message_count, created_at, expires_at
 """
@@ -176,11 +199,12 @@ SELECT {_COLUMNS} FROM engine.shares
  WHERE thread_id = %(thread)s AND tenant = %(tenant)s AND owner = %(owner)s AND expires_at > now()
  ORDER BY created_at DESC, share_id
 """.encode()  # noqa: S608  # our own constants
-_REVOKE = """
+_REVOKE = f"""
 DELETE FROM engine.shares
  WHERE share_id = %(share)s AND thread_id = %(thread)s
    AND tenant = %(tenant)s AND owner = %(owner)s
-"""
+RETURNING {_COLUMNS}
+""".encode()  # noqa: S608  # our own constants
 _READ = """
 SELECT title, messages, created_at, expires_at FROM engine.shares
  WHERE share_id = %s AND expires_at > now()

@@ -4,6 +4,7 @@ import secrets
 from typing import Any
 
 from bathysphere.core.identity import Owner
+from bathysphere.engine.audit.recording import OPERATOR, Actor, Recorded, record
 from bathysphere.engine.database.pool import Pool
 from bathysphere.engine.personal_data.tables import PERSONAL_TABLES, parameters
 from bathysphere.engine.thread_deletion import OwnedThread
@@ -38,7 +39,9 @@ class PersonalData:
 
     async def revoke_access(self, owner: Owner) -> None:
         """Delete the person's API keys and schedules, so that nothing new begins."""
-        await self._execute(_REVOKE, owner)
+        async with self._pool.connection() as connection, connection.transaction():
+            for statement in _REVOKE:
+                await connection.execute(statement.encode(), parameters(owner))
 
     async def threads(self, owner: Owner, *, limit: int) -> list[OwnedThread]:
         """The person's next threads."""
@@ -46,19 +49,27 @@ class PersonalData:
             cursor = await connection.execute(_THREADS, {**parameters(owner), "limit": limit})
             return [OwnedThread(row["thread_id"], owner) for row in await cursor.fetchall()]
 
-    async def delete_rest(self, owner: Owner) -> None:
+    async def delete_rest(self, owner: Owner, *, by: Actor = OPERATOR) -> None:
         """Delete what belongs to no thread, and replace the name where a row must stay."""
-        await self._execute(_DELETE, owner)
-
-    async def _execute(self, statements: tuple[str, ...], owner: Owner) -> None:
         # Random, so that nobody can compute it from the name.
         values = {**parameters(owner), "pseudonym": f"deleted-{secrets.token_hex(8)}"}
         async with self._pool.connection() as connection, connection.transaction():
-            for statement in statements:
+            for statement in _DELETE:
                 await connection.execute(statement.encode(), values)
+            done = Recorded(action="person.deleted", by=by, tenant=owner.tenant, user=owner.user)
+            await record(connection, done)
+            await connection.execute(_FORGET.encode(), values)
+
+    async def record_export(self, owner: Owner, *, by: Actor = OPERATOR) -> None:
+        """Record that the person's data are exported; nothing is written before that."""
+        done = Recorded(action="person.exported", by=by, tenant=owner.tenant, user=owner.user)
+        async with self._pool.connection() as connection, connection.transaction():
+            await record(connection, done)
 
 
 _OWN = "tenant = %(tenant)s AND owner = %(user)s"
+# What the audit log has of them stays, under an id that leads nowhere now.
+_FORGET = f"DELETE FROM engine.audit_people WHERE {_OWN}"  # noqa: S608  # our own constant
 _UNCLAIMED = f"""
 SELECT COALESCE((SELECT sum(balance) FROM payments.sessions
                   WHERE {_OWN} AND frozen_at IS NULL), 0)

@@ -28,6 +28,7 @@ _THREAD_TEXTS = _THREADS.replace("o.thread_id", "o.thread_id::text", 1)
 _RUNS = f"SELECT o.run_id FROM engine.runs o WHERE {_OWN.replace('t.', 'o.')}"  # noqa: S608
 _SESSIONS = f"SELECT o.session_id FROM payments.sessions o WHERE {_OWN.replace('t.', 'o.')}"  # noqa: S608
 _DEPOSITS = f"SELECT d.deposit_id FROM payments.deposits d WHERE d.session_id IN ({_SESSIONS})"  # noqa: S608
+_NAMED = f"SELECT o.person_id FROM engine.audit_people o WHERE {_OWN.replace('t.', 'o.')}"  # noqa: S608
 _OF_THREAD = f"t.thread_id IN ({_THREADS})"
 _OF_THREAD_TEXT = f"t.thread_id IN ({_THREAD_TEXTS})"
 _OF_SESSION = f"t.session_id IN ({_SESSIONS})"
@@ -57,6 +58,10 @@ PERSONAL_TABLES: dict[str, PersonalTable] = {
     "turns": PersonalTable("engine.turns", _OWN),
     "usage": PersonalTable("engine.usage", _OWN, is_kept=True),
     "model_calls": PersonalTable("engine.model_calls", _OWN, is_kept=True),
+    "audit": PersonalTable(
+        "engine.audit", f"(t.actor IN ({_NAMED}) OR t.person IN ({_NAMED}))", is_kept=True
+    ),
+    "audit_names": PersonalTable("engine.audit_people", _OWN, without=("salt",)),
     "budgets": PersonalTable("engine.budgets", _OWN),
     "api_keys": PersonalTable("identity.api_keys", _OWN, without=("digest",)),
     "jobs": PersonalTable("procrastinate_jobs", f"t.lock IN ({_THREAD_TEXTS})"),

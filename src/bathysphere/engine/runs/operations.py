@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from bathysphere.core.errors import CallerError
+from bathysphere.engine.audit.recording import OPERATOR, Actor, record_run
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.errors import RunNotFound
 from bathysphere.engine.records import RUN_COLUMNS, Run, RunStatus
@@ -57,6 +58,12 @@ class RunOperations:
             rows = await (await connection.execute(_LIST, values)).fetchall()
         return [Run.from_row(row) for row in rows]
 
+    async def counts(self) -> dict[str, int]:
+        """How many runs are pending, running, and given up."""
+        async with self._pool.connection() as connection:
+            row: Any = await (await connection.execute(_COUNTS, (list(DEAD_CODES),))).fetchone()
+        return dict(row)
+
     async def get(self, run_id: UUID) -> Run:
         """Return a run.
 
@@ -72,7 +79,7 @@ class RunOperations:
             row = await (await connection.execute(_JOB, (run.job_id,))).fetchone()
         return Job(**row) if row is not None else None
 
-    async def requeue(self, run_id: UUID) -> Run:
+    async def requeue(self, run_id: UUID, *, by: Actor = OPERATOR) -> Run:
         """Take an active run from its worker and give it to the next one.
 
         The worker may be alive: its attempt is superseded, and writes nothing more.
@@ -88,9 +95,10 @@ class RunOperations:
                     f"Run {run_id} has ended ({run.status})", hint="use `replay` to run it again"
                 )
             await self._enqueue(connection, run)
+            await record_run(connection, "run.requeued", run, by)
         return run
 
-    async def replay(self, run_id: UUID) -> Run:
+    async def replay(self, run_id: UUID, *, by: Actor = OPERATOR) -> Run:
         """Let a failed run go on after its last finished step, with all its attempts.
 
         Raises:
@@ -113,6 +121,7 @@ class RunOperations:
             await connection.execute(_REVIVE, (run_id,))
             await self._enqueue(connection, run)
             await update_thread_status(connection, thread_id)
+            await record_run(connection, "run.replayed", run, by)
             return await _get(connection, run_id)
 
     async def _has_newer(self, connection: Connection, run: Run) -> bool:
@@ -144,6 +153,12 @@ SELECT {RUN_COLUMNS} FROM engine.runs
    AND (%(codes)s::text[] IS NULL OR status = 'error' AND error ->> 'code' = ANY(%(codes)s))
  ORDER BY created_at DESC LIMIT %(limit)s
 """.encode()  # noqa: S608  # our own constant
+_COUNTS = b"""
+SELECT (SELECT count(*) FROM engine.runs WHERE status = 'pending') AS pending,
+       (SELECT count(*) FROM engine.runs WHERE status = 'running') AS running,
+       (SELECT count(*) FROM engine.runs
+         WHERE status = 'error' AND error ->> 'code' = ANY(%s)) AS dead
+"""
 _JOB = b"""
 SELECT job.status::text AS status, job.worker_id, worker.last_heartbeat
   FROM procrastinate_jobs job LEFT JOIN procrastinate_workers worker ON worker.id = job.worker_id

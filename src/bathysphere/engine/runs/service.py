@@ -17,6 +17,7 @@ from psycopg.types.json import Jsonb
 from bathysphere.core.clock import Clock
 from bathysphere.core.errors import UpstreamError
 from bathysphere.core.identity import Owner
+from bathysphere.engine.audit.recording import Actor, record_run
 from bathysphere.engine.checkpoints.rollback import reopen_questions, roll_back
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.database.stored_bytes import StoredBytes
@@ -251,12 +252,17 @@ class Runs:
         return [row["run_id"] for row in rows]
 
     async def cancel(
-        self, run_id: UUID, *, owner: Owner, action: CancelAction = "interrupt"
+        self,
+        run_id: UUID,
+        *,
+        owner: Owner,
+        action: CancelAction = "interrupt",
+        by: Actor | None = None,
     ) -> RunStatus:
         """Cancel a run, keeping or undoing its results; return its current status.
 
         A pending run ends at once. A running one is asked to stop and ends soon after; one that has
-        ended stays as it is.
+        ended stays as it is. `by` is an operator, whose doing is recorded.
         """
         thread_id = (await self.get(run_id, owner=owner)).thread_id
         async with self._pool.connection() as connection, connection.transaction():
@@ -265,6 +271,8 @@ class Runs:
             mine = [run for run in active if run.run_id == run_id]
             ended = await self._stop(connection, mine, action, error=CANCELLED)
             await update_thread_status(connection, thread_id)
+            if mine and by is not None:
+                await record_run(connection, "run.cancelled", mine[0], by)
         await self._announce(ended)
         run = await self.get(run_id, owner=owner)
         if run.status == "cancelled" and not run.attempt and not ended:

@@ -13,7 +13,9 @@ from typing import Any, Literal, NamedTuple
 from bathysphere.core.budgets import TOKENS, SpentBudget
 from bathysphere.core.clock import Clock
 from bathysphere.core.identity import Owner
-from bathysphere.engine.database.pool import CONNECTION_ERRORS, Pool
+from bathysphere.engine.audit.chain import Details
+from bathysphere.engine.audit.recording import OPERATOR, Actor, AuditAction, Recorded, record
+from bathysphere.engine.database.pool import CONNECTION_ERRORS, Connection, Pool
 
 _log = logging.getLogger(__name__)
 FRESH_SECONDS = 5.0
@@ -57,15 +59,20 @@ class Budgets:
         self._stored: tuple[float, dict[tuple[str, str], dict[str, Decimal]]] | None = None
         self._known: dict[Owner, tuple[float, SpentBudget | None]] = {}
 
-    async def set(self, budget: Budget) -> None:
+    async def set(self, budget: Budget, *, by: Actor = OPERATOR) -> None:
         """Set a budget, or change it."""
-        async with self._pool.connection() as connection:
+        details = {"amount": format(budget.amount, "f")}
+        async with self._pool.connection() as connection, connection.transaction():
             await connection.execute(_SET, budget)
+            await _record(connection, "budget.set", budget[:3], by, details)
 
-    async def remove(self, tenant: str, user: str, unit: str) -> bool:
+    async def remove(self, tenant: str, user: str, unit: str, *, by: Actor = OPERATOR) -> bool:
         """Remove a budget; return whether there was one."""
-        async with self._pool.connection() as connection:
-            cursor = await connection.execute(_REMOVE, (tenant, user, unit))
+        key = (tenant, user, unit)
+        async with self._pool.connection() as connection, connection.transaction():
+            cursor = await connection.execute(_REMOVE, key)
+            if cursor.rowcount:
+                await _record(connection, "budget.removed", key, by, {})
         return bool(cursor.rowcount)
 
     async def list(self) -> list[Budget]:
@@ -121,6 +128,18 @@ class Budgets:
             "user": _with_default(own, self._defaults.user_tokens),
             "tenant": _with_default(whole, self._defaults.tenant_tokens),
         }
+
+
+async def _record(
+    connection: Connection,
+    action: AuditAction,
+    key: tuple[str, str, str],
+    by: Actor,
+    details: Details,
+) -> None:
+    tenant, user, unit = key
+    done = Recorded(action=action, by=by, tenant=tenant, user=user, subject=unit, details=details)
+    await record(connection, done)
 
 
 def _with_default(amounts: Mapping[str, Decimal], tokens: int | None) -> dict[str, Decimal]:

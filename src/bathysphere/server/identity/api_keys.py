@@ -10,7 +10,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, Self
 
 from psycopg import OperationalError
@@ -19,8 +19,9 @@ from starlette.requests import HTTPConnection
 
 from bathysphere.core.errors import CallerError
 from bathysphere.core.identity import Owner
+from bathysphere.engine.audit.recording import OPERATOR, Actor, AuditAction, Recorded, record
 from bathysphere.engine.crons.records import Grant
-from bathysphere.engine.database.pool import Pool
+from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.server.identity.identify import (
     GRANT_KEY,
     IdentityUnavailable,
@@ -86,13 +87,18 @@ class ApiKeys:
         self._rows = SharedLookups(self._find)
 
     async def create(
-        self, owner: Owner, *, label: str = "", expires_at: datetime | None = None
+        self,
+        owner: Owner,
+        *,
+        label: str = "",
+        expires_at: datetime | None = None,
+        by: Actor = OPERATOR,
     ) -> NewKey:
         """Create a key for an owner."""
         key_id = secrets.token_hex(6)
         secret = f"{PREFIX}{key_id}_{secrets.token_urlsafe(32)}"
         values = (key_id, _digest(secret), owner.tenant, owner.user, label, expires_at)
-        async with self._pool.connection() as connection:
+        async with self._pool.connection() as connection, connection.transaction():
             row: Any = await (
                 await connection.execute(
                     "INSERT INTO identity.api_keys"  # noqa: S608  # our constant
@@ -101,7 +107,9 @@ class ApiKeys:
                     values,
                 )
             ).fetchone()
-        return NewKey(secret, ApiKey.from_row(row))
+            key = ApiKey.from_row(row)
+            await _record(connection, "key.created", key, by)
+        return NewKey(secret, key)
 
     async def all(self) -> list[ApiKey]:
         """List all keys, including revoked and expired ones, newest first."""
@@ -114,19 +122,18 @@ class ApiKeys:
             ).fetchall()
         return [ApiKey.from_row(row) for row in rows]
 
-    async def revoke(self, key_id: str) -> None:
+    async def revoke(self, key_id: str, *, by: Actor = OPERATOR) -> None:
         """Revoke a key; idempotent.
 
         Raises:
             KeyNotFound: There is no such key.
         """
-        async with self._pool.connection() as connection:
-            cursor = await connection.execute(
-                "UPDATE identity.api_keys SET revoked_at = COALESCE(revoked_at, now())"
-                " WHERE key_id = %s",
-                (key_id.removeprefix(PREFIX),),
-            )
-        if not cursor.rowcount:
+        async with self._pool.connection() as connection, connection.transaction():
+            values = (key_id.removeprefix(PREFIX),)
+            row = await (await connection.execute(_REVOKE, values)).fetchone()
+            if row is not None and not row["was_revoked"]:
+                await _record(connection, "key.revoked", ApiKey.from_row(row), by)
+        if row is None:
             raise KeyNotFound(
                 f"Unknown API key {key_id!r}", hint="list them with `bathysphere keys list`"
             )
@@ -172,6 +179,19 @@ class ApiKeys:
         return row
 
 
+async def _record(connection: Connection, action: AuditAction, key: ApiKey, by: Actor) -> None:
+    owner, ends = key.owner, key.expires_at
+    done = Recorded(
+        action=action,
+        by=by,
+        tenant=owner.tenant,
+        user=owner.user,
+        subject=key.key_id,
+        details={"expires_at": ends.astimezone(UTC).isoformat() if ends else None},
+    )
+    await record(connection, done)
+
+
 def key_id_of(secret: str) -> str | None:
     """The part of a key that may be shown."""
     match = _KEY.fullmatch(secret)
@@ -182,6 +202,15 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+_REVOKE = f"""
+WITH before AS (
+SELECT key_id AS id, revoked_at IS NOT NULL AS was_revoked
+  FROM identity.api_keys WHERE key_id = %s FOR UPDATE
+)
+UPDATE identity.api_keys SET revoked_at = COALESCE(revoked_at, now())
+  FROM before WHERE key_id = before.id
+RETURNING was_revoked, {_COLUMNS}
+""".encode()  # noqa: S608  # our constant
 # `last_used_at` is written at most once per minute: precise enough, and cheap.
 _FIND = """
 SELECT digest, tenant, owner,

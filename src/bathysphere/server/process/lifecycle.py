@@ -22,6 +22,7 @@ from bathysphere.engine.database.pool import Database, open_pool
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.worker import Worker
 from bathysphere.middleware.memories.notes import MemoryMode
+from bathysphere.server.administration.service import Administration
 from bathysphere.server.app import create_app, first_segments
 from bathysphere.server.asgi.peers import can_check_peers
 from bathysphere.server.asgi.probes import Probes, not_found
@@ -326,10 +327,9 @@ async def _open(
             metrics=metrics,
         )
     )
-    redis = await stack.enter_async_context(redis_of(settings))
     # A separate connection: probes and metrics respond while requests wait for the pool.
     probe_pool = await stack.enter_async_context(open_pool(replace(database, max_size=1)))
-    health = Health(probe_pool, redis)
+    health = Health(probe_pool, await stack.enter_async_context(redis_of(settings)))
     metrics.watch_pool(services.pool)
     is_paid = services.payments is not None
     return services, Instruments(metrics=metrics, health=health, pool=probe_pool, is_paid=is_paid)
@@ -383,6 +383,7 @@ async def _app(
         authorization=ProjectAuthorization(auth, services) if auth is not None else None,
         memories=memories,
         sign_in=IssuerOffer.from_settings(settings),
+        administration=Administration.from_settings(settings, services, instruments.health),
     )
     stack.push_async_callback(app.state.mcp.aclose)
     return wrap(app, edge)

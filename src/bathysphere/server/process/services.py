@@ -19,6 +19,7 @@ from bathysphere.core.clock import Clock, SystemClock
 from bathysphere.core.errors import ConfigError
 from bathysphere.engine.assistants import Assistants
 from bathysphere.engine.attempt_services.file_changes import FileChanges
+from bathysphere.engine.audit.log import AuditLog
 from bathysphere.engine.conversations.message_index import MessageIndex
 from bathysphere.engine.conversations.shares import ShareLimits, Shares
 from bathysphere.engine.conversations.titles import TitleModel, TitleWriter
@@ -36,6 +37,7 @@ from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.answers import Answers
 from bathysphere.engine.runs.executor import Limits, OnAnswer, ignore_answer
+from bathysphere.engine.runs.operations import RunOperations
 from bathysphere.engine.runs.queue import Queue
 from bathysphere.engine.runs.service import Runs
 from bathysphere.engine.runs.worker import Companion, Worker, WorkerOptions
@@ -110,6 +112,7 @@ class Services:
     events: EventLog
     store: BaseStore
     runs: Runs
+    operations: RunOperations
     threads: Threads
     states: States
     answers: Answers
@@ -119,6 +122,7 @@ class Services:
     shares: Shares
     usage: UsageReports
     budgets: Budgets
+    audit: AuditLog
     crons: Crons
     schedules: ScheduleOptions
     stored: StoredBytes
@@ -172,8 +176,7 @@ async def open_services(
         if redis_url is not None:
             redis = open_redis(redis_url)
             stack.push_async_callback(redis.aclose)
-            epoch = await read_epoch(pool)
-            log = RedisEventLog(redis, clock=clock, epoch=epoch)
+            log = RedisEventLog(redis, clock=clock, epoch=await read_epoch(pool))
             events = await stack.enter_async_context(log)
         queue = Queue(pool, database=database)
         await queue.open()
@@ -205,6 +208,7 @@ async def open_services(
             thread_ttl=thread_ttl,
             tenant_ttl=tenant_ttl,
             runs=runs,
+            operations=RunOperations(pool, queue),
             threads=threads,
             states=States(pool, threads, graphs, limits=answers),
             answers=Answers(pool, runs=runs, graphs=graphs),
@@ -215,6 +219,7 @@ async def open_services(
             shares=Shares(pool, stored=stored, limits=shares or ShareLimits()),
             usage=UsageReports(pool),
             budgets=spending,
+            audit=AuditLog(pool),
             crons=Crons(pool, limits=schedules.limits, clock=schedules.clock),
             schedules=schedules,
             stored=stored,

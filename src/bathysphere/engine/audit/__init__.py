@@ -1,0 +1,1 @@
+"""The audit log: what operators and people did that matters afterwards, in a chain of hashes."""
