@@ -17,15 +17,18 @@ await story(async ({ page }) => {
   await rest(page);
   await showPanel(page, 'Map');
   const panel = page.getByRole('tabpanel');
+  // The drawing comes first; the list is behind a toggle, and the choice survives a reload.
+  await panel.getByRole('region', { name: 'Argument map' }).waitFor();
+  assert.equal(await panel.getByRole('tree').count(), 0);
+  assert.equal(await panel.locator('svg .edge').count(), 3);
+  await panel.locator('svg .node').filter({ hasText: 'Paper has no use' }).click();
+  await panel.getByRole('group', { name: 'Premise', exact: true }).waitFor();
+  await everyForm(page, 'tutor-talk', { panel: 'Map' });
+  await panel.getByRole('button', { name: 'List', exact: true }).click();
   const tree = panel.getByRole('tree');
   const line = (words) => tree.getByRole('treeitem').filter({ hasText: words });
   await line('Money is trust.').waitFor();
   assert.equal(await tree.getByRole('treeitem').count(), 4);
-  assert.equal(await panel.locator('svg .node').count(), 4);
-  assert.equal(await panel.locator('svg .edge').count(), 3);
-  await panel.locator('svg .node').filter({ hasText: 'Paper has no use' }).click();
-  await panel.getByRole('group', { name: 'Premise' }).waitFor();
-  await everyForm(page, 'tutor-talk', { panel: 'Map' });
 
   // The move of the turn is a chip over the tutor's words.
   const chip = page.getByRole('button', { name: 'Asks for the premise behind it' });
@@ -38,23 +41,23 @@ await story(async ({ page }) => {
   const claim = panel.getByRole('group', { name: 'Claim' });
   await claim.getByRole('button', { name: 'Go to message' }).click();
   await eventually(async () => assert.equal(await focused(page), 'I hold that money is trust.'));
-  await claim.getByRole('button', { name: 'Accept' }).click();
-  await line('Money is trust.').getByText('you, accepted').waitFor();
+  await claim.getByRole('button', { name: 'I hold this' }).click();
+  await line('Money is trust.').getByText('you, held').waitFor();
 
   // One is refused, with a reason; a reload forgets nothing; the tutor is told.
   await line('Paper has no use of its own.').click();
-  await panel.getByRole('group', { name: 'Premise' }).getByRole('button', { name: 'Reject' }).click();
+  await panel.getByRole('group', { name: 'Premise' }).getByRole('button', { name: 'I don’t' }).click();
   await panel.getByRole('textbox').fill('Paper burns well.');
-  await panel.getByRole('button', { name: 'Reject', exact: true }).click();
+  await panel.getByRole('button', { name: 'I don’t', exact: true }).click();
   await line('Paper has no use of its own.').waitFor({ state: 'detached' });
-  await panel.getByText('2 decisions will be sent with your next message.').waitFor();
+  await panel.getByText('2 changes will be sent with your next message.').waitFor();
   await page.reload();
-  await panel.getByText('2 decisions will be sent with your next message.').waitFor();
+  await panel.getByText('2 changes will be sent with your next message.').waitFor();
   await accessible(page, 'decisions');
   await panel.getByRole('button', { name: 'Send to the tutor now' }).click();
   await says(page, 'You are right: paper burns well.');
   await rest(page);
-  await panel.getByText('decisions will be sent with your next message').waitFor({ state: 'detached' });
+  await panel.getByText('changes will be sent with your next message').waitFor({ state: 'detached' });
   assert.equal(await tree.getByRole('treeitem').count(), 3);
   await panel.getByText('Rejected (1)').waitFor();
 
@@ -72,13 +75,13 @@ await story(async ({ page }) => {
   await page.getByRole('article', { name: 'Advocate' }).getByText('Each of us takes a note').waitFor();
   await page.getByRole('article', { name: 'Sceptic' }).getByText('A state that takes its notes').waitFor();
   await everyForm(page, 'tutor-seminar', { panel: 'Map' });
-  await dock.getByRole('group', { name: 'A note is taken' }).getByLabel('Accept').check();
-  await dock.getByRole('group', { name: 'Taxes make money' }).getByLabel('Reject').check();
+  await dock.getByRole('group', { name: 'A note is taken' }).getByLabel('I hold this').check();
+  await dock.getByRole('group', { name: 'Taxes make money' }).getByLabel('Dismiss').check();
   await dock.getByRole('textbox').fill('Taxes are a kind of trust.');
   await dock.getByRole('button', { name: 'Send' }).click();
   await says(page, 'Both have spoken. Where does that leave you?');
   await rest(page);
-  await line('A note is taken').getByText('Advocate, accepted').waitFor();
+  await line('A note is taken').getByText('Advocate, held').waitFor();
   assert.equal(await line('Taxes make money').count(), 0);
 
   await panel.getByRole('button', { name: 'Expand' }).click();

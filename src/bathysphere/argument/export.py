@@ -24,7 +24,8 @@ MOST_REFUSALS = 20
 FORMAT = "bathysphere-argument-map"
 VERSION = 1
 
-_SPECIAL = re.compile(r"([\\\[\]<>{}@#*_])")
+_SPECIAL = re.compile(r"([\\\[\]<>{}@#*_]|/(?=[/*])|(?<=/)/|=(?==)|(?<==)=)")
+"""What begins a link, a mention, a tag, emphasis, data, a comment or front matter in Argdown."""
 
 
 def outline(known: ArgumentMap) -> str:

@@ -54,3 +54,25 @@ def test_a_map_that_grows_with_the_talk_and_that_only_the_person_decides(story, 
     assert all(reason in words for words in told[len(ARGUED) + 1 : len(ARGUED) + 2])
     assert f"refuse:{node_id_of('premise', FAITH)}" not in told[-1]
     assert "They added: Taxes are a kind of trust." in told[-1]
+
+
+NOTED = [
+    move("ask_premise", "Nothing supports the claim.", CLAIM),
+    on_map("claim", "Money is trust.", said="money is trust"),
+    together(
+        on_map("premise", PREMISE, relation="supports", target=CLAIM),
+        on_map("objection", GOLD, relation="attacks", target=CLAIM),
+    ),
+    says("What does that trust rest on?"),
+]
+ANSWERED = [move("concede", "They answered it."), says("So a price is not a use.")]
+
+
+def test_what_the_person_writes_on_the_map_reaches_the_tutor_and_goes_out_as_files(story, rig):
+    story("map_edit", [*NOTED, *ANSWERED], seconds=240)
+    *_, before, _, after = (str(request.body) for request in rig.model.requests())
+    reply = node_id_of("reply", "A price is not a use.")
+    noted = f"answers: **{reply}** A price is not a use. (accepted; person)"
+    assert noted in after and noted not in before
+    assert f"- premise: {PREMISE} (because: Reworded by the person: A note is only paper.)" in after
+    assert "I add a reply: “A price is not a use.”" in after

@@ -47,6 +47,12 @@ def test_argdown_has_every_statement_and_sign():
     assert f"[{objection}]: Gold has \\[some\\] use.\n  - [{reply}]" in text
 
 
+def test_argdown_escapes_what_has_a_meaning_there():
+    known, _ = build_map(("claim", "See https://a.org/*b* {c} @d #e <f> _g_ \\ == h, 1/2."))
+    text = r"See https:\/\/a.org\/\*b\* \{c\} \@d \#e \<f\> \_g\_ \\ \=\= h, 1/2."
+    assert f": {text}\n" in to_argdown(known)
+
+
 def test_a_circle_does_not_make_the_outline_endless():
     known, ids = build_map(("claim", "a"), ("claim", "b", "supports", "a"))
     known = relate(known, ids["a"], "supports", ids["b"])

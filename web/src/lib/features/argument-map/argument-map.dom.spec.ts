@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { emptyView, newAgent } from '$lib/stream/view';
-import { PendingDecisions } from './pending-decisions.svelte';
+import { editMessageOf } from './edit-message';
+import { countOf, PendingEdits } from './pending-edits.svelte';
+import { Zoom, type Size } from './zoom.svelte';
 import { draw } from './layout';
-import { mapOf, rowsOf, statusOf, type ArgumentMap, type Bond, type Kind } from './map';
+import { mapOf, rowsOf, statusOf, targetsFor, type ArgumentMap, type Bond, type Kind } from './map';
 
 function build(nodes: Record<string, Kind>, relations: [string, Bond, string][] = []): ArgumentMap {
   return {
@@ -78,8 +80,8 @@ describe('what the person decides', () => {
   beforeEach(() => localStorage.clear());
 
   it('stands at once, goes with the next message, and is kept over a reload until the server has it', () => {
-    new PendingDecisions().decide(argued, 't', 'gold', 'refused', 'Gold is trust, too.');
-    const pending = new PendingDecisions();
+    new PendingEdits().decide(argued, 't', 'gold', 'refused', 'Gold is trust, too.');
+    const pending = new PendingEdits();
     expect(statusOf(pending.over(argued, 't'), 'gold')).toBe('refused');
     expect(statusOf(pending.over(argued, 'other'), 'gold')).toBe('proposed');
     const decision = { status: 'refused', revision: 1, reason: 'Gold is trust, too.' };
@@ -89,16 +91,91 @@ describe('what the person decides', () => {
   });
 
   it('can be taken back before anybody was told', () => {
-    const pending = new PendingDecisions();
+    const pending = new PendingEdits();
     pending.decide(argued, 't', 'gold', 'accepted');
     pending.decide(argued, 't', 'gold', 'proposed');
     expect(pending.input(argued, 't')).toEqual({});
   });
 
   it('counts over what was decided before', () => {
-    const pending = new PendingDecisions();
+    const pending = new PendingEdits();
     const known = { ...argued, decisions: { gold: { status: 'accepted' as const, revision: 4 } } };
     pending.decide(known, 't', 'gold', 'refused');
-    expect(pending.open(known, 't')['gold']).toEqual({ status: 'refused', revision: 5 });
+    expect(pending.open(known, 't').decisions['gold']).toEqual({ status: 'refused', revision: 5 });
+  });
+});
+
+describe('what the person writes', () => {
+  beforeEach(() => localStorage.clear());
+
+  it('is theirs and held, stands under what it supports, and goes with the next message', () => {
+    const id = new PendingEdits().add(argued, 't', { kind: 'premise', text: ' Notes  are paper. ', target: 'money' });
+    const pending = new PendingEdits();
+    expect(rowsOf(pending.over(argued, 't')).find((row) => row.node.id === id)).toMatchObject({ bond: 'supports', level: 2 });
+    const key = `${id} supports money`;
+    expect(pending.input(argued, 't')).toEqual({
+      argument_map: {
+        nodes: { [id]: { id, kind: 'premise', text: 'Notes are paper.', author: 'person', source: {} } },
+        relations: { [key]: { origin: id, kind: 'supports', target: 'money' } },
+        decisions: { [id]: { status: 'accepted', revision: 1 } },
+      },
+    });
+    expect(editMessageOf(argued, pending.open(argued, 't'))).toMatch(/^I add a premise: “Notes are paper\.”, which supports “money .*”$/);
+    expect(pending.input(pending.over(argued, 't'), 't')).toEqual({});
+  });
+
+  it('can be taken back before it is sent', () => {
+    const pending = new PendingEdits();
+    pending.withdraw('t', pending.add(argued, 't', { kind: 'objection', text: 'Why?', target: 'money' }));
+    expect(pending.input(argued, 't')).toEqual({});
+  });
+
+  it('takes the place of what it rewords, which is rejected with the new words as the reason', () => {
+    const pending = new PendingEdits();
+    const id = pending.reword(argued, 't', 'gold', 'Gold came first.');
+    const map = pending.over(argued, 't');
+    expect(statusOf(map, 'gold')).toBe('refused');
+    expect(map.decisions['gold']!.reason).toContain('Gold came first.');
+    expect(rowsOf(map).map(({ node, level }) => [node.id, level])).toContainEqual([id, 2]);
+    expect(rowsOf(map).map(({ node, level }) => [node.id, level])).toContainEqual(['shops', 3]);
+    const open = pending.open(argued, 't');
+    expect(countOf(open)).toBe(1);
+    expect(editMessageOf(argued, open)).toMatch(/^I would rather say “Gold came first\.” than “gold .*”$/);
+    pending.withdraw('t', id);
+    expect(pending.input(argued, 't')).toEqual({});
+  });
+
+  it('can be reworded again before it is sent', () => {
+    const pending = new PendingEdits();
+    const first = pending.reword(argued, 't', 'gold', 'Gold came first.');
+    const second = pending.reword(argued, 't', first, 'Gold was first.');
+    const map = pending.over(argued, 't');
+    expect(first in map.nodes).toBe(false);
+    expect(statusOf(map, 'gold')).toBe('refused');
+    expect(rowsOf(map).map(({ node, level }) => [node.id, level])).toContainEqual([second, 2]);
+  });
+
+  it('is only offered to bear on what it can bear on', () => {
+    expect(targetsFor(argued, 'reply').map(({ id }) => id)).toEqual(['gold']);
+    const quoted = { ...argued, nodes: { ...argued.nodes, ...build({ page: 'evidence' }).nodes } };
+    expect(targetsFor(quoted, 'premise').map(({ id }) => id)).not.toContain('page');
+    expect(targetsFor(quoted, 'objection').map(({ id }) => id)).toContain('page');
+  });
+});
+
+describe('the size of a drawing', () => {
+  const zoomIn = (room: Size, drawing: Size) => new Zoom(() => room, () => drawing, { smallest: 0.5, largest: 2 });
+
+  it('fits the room, within limits, until the person zooms', () => {
+    expect(zoomIn({ width: 800, height: 300 }, { width: 400, height: 300 }).scale).toBe(1);
+    expect(zoomIn({ width: 800, height: 900 }, { width: 400, height: 300 }).scale).toBe(2);
+    const zoom = zoomIn({ width: 100, height: 100 }, { width: 400, height: 300 });
+    expect(zoom.scale).toBe(0.5);
+    zoom.in();
+    expect([zoom.scale, zoom.isFitted]).toEqual([0.625, false]);
+    for (let n = 0; n < 20; n += 1) zoom.in();
+    expect(zoom.scale).toBe(3);
+    zoom.fit();
+    expect([zoom.scale, zoom.isFitted]).toEqual([0.5, true]);
   });
 });

@@ -1,5 +1,5 @@
 import Network from '@lucide/svelte/icons/network';
-import { usePendingDecisions } from './pending-decisions.svelte';
+import { usePendingEdits } from './pending-edits.svelte';
 import { liveNodes, mapOf, statusOf } from './map';
 import { moveOf } from './moves';
 import type { Extension } from '$lib/extensions/types';
@@ -15,7 +15,7 @@ export default {
       load: () => import('./MapPanel.svelte'),
       // What waits for the person's word.
       badge: ({ conversation }) => {
-        const map = usePendingDecisions().over(mapOf(conversation.view), conversation.id);
+        const map = usePendingEdits().over(mapOf(conversation.view), conversation.id);
         return liveNodes(map).filter((node) => statusOf(map, node.id) === 'proposed').length;
       },
       isFilled: ({ conversation }) => liveNodes(mapOf(conversation.view)).length > 0,
@@ -35,7 +35,7 @@ export default {
   ],
   start: (workspace) => {
     workspace.inputs.set('argument_map', () =>
-      usePendingDecisions().input(mapOf(workspace.conversation.view), workspace.conversation.id),
+      usePendingEdits().input(mapOf(workspace.conversation.view), workspace.conversation.id),
     );
   },
 } satisfies Extension;

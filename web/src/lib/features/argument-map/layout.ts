@@ -24,6 +24,8 @@ export interface Edge {
   key: string;
   kind: Bond;
   path: string;
+  /** Where its head is; it points up or down. */
+  end: { x: number; y: number; isUp: boolean };
 }
 
 export interface Drawing {
@@ -31,6 +33,12 @@ export interface Drawing {
   height: number;
   boxes: Box[];
   edges: Edge[];
+}
+
+/** The width that the map would take if it had all the room it wants: no row longer than eight. */
+export function naturalWidth(map: ArgumentMap): number {
+  const most = Math.min(8, Math.max(1, ...layersOf(map).map((layer) => layer.length)));
+  return most * (WIDEST + GAP_X) - GAP_X + 2 * EDGE;
 }
 
 export function draw(map: ArgumentMap, whole: number): Drawing {
@@ -60,7 +68,7 @@ export function draw(map: ArgumentMap, whole: number): Drawing {
   const edges = liveRelations(map).map(({ origin, kind, target }) => ({
     key: `${origin} ${kind} ${target}`,
     kind,
-    path: pathOf(byId.get(origin)!, byId.get(target)!, boxes),
+    ...pathOf(byId.get(origin)!, byId.get(target)!, boxes),
   }));
   return { width: whole, height: nodes.length ? y - GAP_Y + 4 : 0, boxes, edges };
 }
@@ -99,7 +107,7 @@ function heightOf(text: string, width: number): number {
 }
 
 /** A line from below one box to another, through the gap between columns where boxes are in the way. */
-function pathOf(from: Box, to: Box, boxes: readonly Box[]): string {
+function pathOf(from: Box, to: Box, boxes: readonly Box[]): Pick<Edge, 'path' | 'end'> {
   const isBelow = from.y > to.y;
   const x1 = from.x + from.width / 2;
   const y1 = isBelow ? from.y : from.y + from.height;
@@ -109,11 +117,12 @@ function pathOf(from: Box, to: Box, boxes: readonly Box[]): string {
   const gap = between.length ? gapNear(between, (x1 + middle) / 2) : null;
   // Lines end side by side, each nearer to where it comes from.
   const x2 = middle + Math.max(-0.35, Math.min(0.35, ((gap ?? x1) - middle) / (3 * to.width))) * to.width;
-  if (gap === null) return `M${at(x1, y1)}${curve(x1, y1, x2, y2)}`;
+  const end = { x: x2, y: y2, isUp: isBelow };
+  if (gap === null) return { path: `M${at(x1, y1)}${curve(x1, y1, x2, y2)}`, end };
   const tops = between.map((box) => box.y);
   const ends = between.map((box) => box.y + box.height);
   const [enter, leave] = isBelow ? [Math.max(...ends), Math.min(...tops)] : [Math.min(...tops), Math.max(...ends)];
-  return `M${at(x1, y1)}${curve(x1, y1, gap, enter)}L${at(gap, leave)}${curve(gap, leave, x2, y2)}`;
+  return { path: `M${at(x1, y1)}${curve(x1, y1, gap, enter)}L${at(gap, leave)}${curve(gap, leave, x2, y2)}`, end };
 }
 
 function gapNear(boxes: readonly Box[], x: number): number {

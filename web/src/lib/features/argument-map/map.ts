@@ -7,6 +7,15 @@ export type Kind = (typeof KINDS)[number];
 export type Bond = 'supports' | 'attacks' | 'answers';
 export type Status = 'proposed' | 'accepted' | 'refused';
 
+/** How a node of each kind bears on another. */
+export const BOND_OF: Record<Kind, Bond> = { claim: 'supports', premise: 'supports', evidence: 'supports', objection: 'attacks', reply: 'answers' };
+/** What each relation may point to, as the server has it: `MAY` in `bathysphere.argument.map`. */
+const TARGETS: Record<Bond, readonly Kind[]> = {
+  supports: ['claim', 'premise', 'objection', 'reply'],
+  attacks: KINDS,
+  answers: ['objection'],
+};
+
 /** Where a node comes from: words in a message, or a span of a file. */
 export interface NodeSource {
   message?: string;
@@ -84,6 +93,15 @@ export function liveNodes(map: ArgumentMap): MapNode[] {
   return Object.values(map.nodes)
     .filter((node) => statusOf(map, node.id) !== 'refused')
     .sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) || (a.id < b.id ? -1 : 1));
+}
+
+/** What a node of this kind may bear on. */
+export function targetsFor(map: ArgumentMap, kind: Kind): MapNode[] {
+  return liveNodes(map).filter((node) => TARGETS[BOND_OF[kind]].includes(node.kind));
+}
+
+export function relationKeyOf({ origin, kind, target }: Relation): string {
+  return `${origin} ${kind} ${target}`;
 }
 
 export function refusedNodes(map: ArgumentMap): MapNode[] {
