@@ -167,6 +167,10 @@ bench-scaling: ## Measure runs per second with 1, 2 and 4 workers; last line is 
 	@scripts/services.sh
 	$(PY) benchmarks/speed/scaling.py
 
+bench-scale: ## Compare requests beside 100,000 threads with those beside 1,000 (THREADS, SAMPLES); last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/scale/threads.py --threads $(or $(THREADS),100000) --samples $(or $(SAMPLES),300)
+
 simulate-scale: ## Simulate 1, 10 and 100 million sessions a day from measured costs; last line is JSON
 	@$(PY) benchmarks/scale/simulate.py
 

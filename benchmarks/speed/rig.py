@@ -1,9 +1,9 @@
 """Shared rig of the engine's benchmarks: a database, a server process, a client.
 
-`python rig.py DATABASE REDIS|- [--no-worker] [--foreign]` is that server: `bathysphere serve` with
-the graphs below in place of the agents, or with those of `foreign_project/`. It prints its address
-when it is ready. The client is bare HTTP/1.1: it shares the machine with the measured process, so
-it must cost little.
+`python rig.py DATABASE REDIS|- [--no-worker] [--foreign] [--keys]` is that server: `bathysphere
+serve` with the graphs below in place of the agents, or with those of `foreign_project/`; with
+`--keys` for callers with API keys, at any rate. It prints its address when it is ready. The client
+is bare HTTP/1.1: it shares the machine with the measured process, so it must cost little.
 """
 
 import asyncio
@@ -108,15 +108,23 @@ def foreign_graphs() -> Any:
     return graphs_of(ModelSettings(), load_agents(project, is_only=True))
 
 
-def serve(database: str, redis: str | None, *, works: bool, is_foreign: bool) -> None:
+def serve(
+    database: str, redis: str | None, *, works: bool, is_foreign: bool, has_keys: bool
+) -> None:
     from bathysphere.cli.serve import prepare, run_loop
     from bathysphere.engine.graphs import Graphs
     from bathysphere.server.process import lifecycle as serving
     from bathysphere.server.process.settings import ServerSettings
 
     raise_open_files()
+    limits: dict[str, Any] = {"auth": ("api-key",), "rate_per_second": 0} if has_keys else {}
     settings = ServerSettings(
-        database_url=database, redis_url=redis, port=0, log_format="json", worker_concurrency=32
+        database_url=database,
+        redis_url=redis,
+        port=0,
+        log_format="json",
+        worker_concurrency=32,
+        **limits,
     )
     prepare(settings)
 
@@ -146,12 +154,18 @@ class Served:
 
 @contextlib.contextmanager
 def served(
-    database: str, redis: str | None, *, works: bool = True, is_foreign: bool = False
+    database: str,
+    redis: str | None,
+    *,
+    works: bool = True,
+    is_foreign: bool = False,
+    has_keys: bool = False,
 ) -> Iterator[Served]:
     """Start a server, and stop it at the end."""
     command = [sys.executable, *_profiling(), __file__, database, redis or "-"]
     command += [] if works else ["--no-worker"]
     command += ["--foreign"] if is_foreign else []
+    command += ["--keys"] if has_keys else []
     log = os.environ.get("BENCH_LOG")  # file that keeps the server's log
     with Path(log).open("w+") if log else tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -300,4 +314,5 @@ if __name__ == "__main__":
         None if events == "-" else events,
         works="--no-worker" not in flags,
         is_foreign="--foreign" in flags,
+        has_keys="--keys" in flags,
     )

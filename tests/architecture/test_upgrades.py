@@ -79,3 +79,13 @@ def test_what_an_older_process_would_miss_is_recognized(script: str):
 
 def test_adding_is_not_called_removing():
     assert not REMOVES.search("ALTER TABLE engine.runs ADD COLUMN n integer NOT NULL DEFAULT 0;")
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MIGRATIONS if path.name >= "0450"], ids=lambda path: path.name
+)
+def test_a_new_index_of_an_old_table_is_built_online(path: Path):
+    script = re.sub(r"--.*", "", path.read_text(encoding="utf-8"))
+    made = set(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?([\w.]+)", script))
+    blocking = re.findall(r"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)\w[^;]*? ON ([\w.]+)", script)
+    assert set(blocking) - made == set()

@@ -95,10 +95,11 @@ class Threads:
         """Return the owner's threads; by default the most recently used first."""
         order = f"{_ORDER[sort_by]} {'ASC' if is_ascending else 'DESC'}, thread_id"
         values = _filter(owner, status, metadata, ids, title_contains)
+        where = _where(values)
         async with tenant_connection(self._pool, owner) as connection:
             rows = await (
                 await connection.execute(
-                    f"SELECT {THREAD_COLUMNS} FROM engine.threads WHERE {_WHERE}"  # noqa: S608  # our constant
+                    f"SELECT {THREAD_COLUMNS} FROM engine.threads WHERE {where}"  # noqa: S608  # our constants
                     f" ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s".encode(),
                     {**values, "limit": limit, "offset": offset},
                 )
@@ -113,11 +114,12 @@ class Threads:
         metadata: Mapping[str, Any] | None = None,
     ) -> int:
         """Count the owner's threads."""
+        values = _filter(owner, status, metadata, None)
         async with tenant_connection(self._pool, owner) as connection:
             row = await (
                 await connection.execute(
-                    f"SELECT count(*) AS n FROM engine.threads WHERE {_WHERE}".encode(),  # noqa: S608  # our constant
-                    _filter(owner, status, metadata, None),
+                    f"SELECT count(*) AS n FROM engine.threads WHERE {_where(values)}".encode(),  # noqa: S608  # our constants
+                    values,
                 )
             ).fetchone()
         return int(row["n"]) if row is not None else 0
@@ -262,10 +264,15 @@ def _filter(
         "tenant": owner.tenant,
         "owner": owner.user,
         "status": status,
-        "metadata": Jsonb(dict(metadata or {})),
+        "metadata": Jsonb(dict(metadata)) if metadata else None,
         "ids": list(ids) if ids is not None else None,
-        "title": [_pattern(word) for word in title_contains.split()],
+        "title": [_pattern(word) for word in title_contains.split()] or None,
     }
+
+
+def _where(values: Mapping[str, Any]) -> str:
+    """The conditions that have a value: a plan for all of them would suit none."""
+    return " AND ".join(text for name, text in _WHERE.items() if values[name] is not None)
 
 
 def _pattern(word: str) -> str:
@@ -282,13 +289,14 @@ _ORDER: Mapping[ThreadSortBy, str] = {
     "updated_at": "updated_at",
     "state_updated_at": "updated_at",
 }
-_WHERE = """
-tenant = %(tenant)s AND owner = %(owner)s
-AND (%(status)s::text IS NULL OR status = %(status)s)
-AND (%(ids)s::uuid[] IS NULL OR thread_id = ANY(%(ids)s))
-AND metadata @> %(metadata)s
-AND (cardinality(%(title)s::text[]) = 0 OR metadata ->> 'title' ILIKE ALL (%(title)s::text[]))
-"""
+_WHERE: Mapping[str, str] = {
+    "tenant": "tenant = %(tenant)s",
+    "owner": "owner = %(owner)s",
+    "status": "status = %(status)s",
+    "ids": "thread_id = ANY(%(ids)s::uuid[])",
+    "metadata": "metadata @> %(metadata)s",
+    "title": "metadata ->> 'title' ILIKE ALL (%(title)s::text[])",
+}
 # The newest run decides: a thread that was used again by a stateful run is kept. A webhook that is
 # still to be sent needs the thread.
 _TEMPORARY = """

@@ -149,3 +149,26 @@ async def test_a_worker_waits_for_the_migrations_of_its_version(
         await asyncio.wait_for(waiting, 10)
         if step == "empty":
             request.getfixturevalue("newer")
+
+
+async def test_an_index_that_was_half_built_is_built_again(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+):
+    await migrate(empty)
+    online = """
+    DROP INDEX CONCURRENTLY IF EXISTS engine.later;
+    CREATE INDEX CONCURRENTLY later ON engine.threads (created_at);
+    """
+    scripts = {**migration_scripts(), "9999_later.sql": online}
+    monkeypatch.setattr(schema, "migration_scripts", lambda: scripts)
+    with psycopg.connect(empty.url, autocommit=True) as connection:
+        connection.execute("CREATE INDEX later ON engine.threads (created_at)")
+        connection.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'engine.later'::regclass"
+        )
+        assert await migrate(empty) == ["9999_later.sql"]
+        row = connection.execute(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = 'engine.later'::regclass"
+        ).fetchone()
+        assert row == (True,)
+        assert await migrate(empty) == []

@@ -67,7 +67,7 @@ async def index_messages(connection: Connection, run: Run, texts: Sequence[Messa
     new = [each for key, each in kept.items() if known.get(key) != _size(_body(each))]
     if not new:
         return
-    tag = _tag(run.owner)
+    tag = owner_tag(run.owner)
     words = await asyncio.to_thread(lambda: [words_of(each.text) for each in new])
     await connection.cursor().executemany(
         _INSERT,
@@ -105,7 +105,7 @@ class MessageIndex:
         words = query_words(query)
         if not words:
             return []
-        tag = _tag(owner)
+        tag = owner_tag(owner)
         values = {
             "tenant": owner.tenant,
             "owner": owner.user,
@@ -142,7 +142,8 @@ def _by_thread(rows: Sequence[Mapping[str, Any]], query: str) -> list[ThreadHit]
     ]
 
 
-def _tag(owner: Owner) -> str:
+def owner_tag(owner: Owner) -> str:
+    """What precedes each of the owner's words in the index."""
     return owner.digest[:_TAG_LENGTH]
 
 
@@ -171,13 +172,13 @@ VALUES (%(thread)s, %(message)s, %(role)s, %(tenant)s, %(owner)s, %(position)s, 
 ON CONFLICT (thread_id, message_id, role)
 DO UPDATE SET body = EXCLUDED.body, words = EXCLUDED.words, position = EXCLUDED.position
 """
+# Ownership is in the function, which reads it from the transaction: see `0451_own_messages.sql`.
 _SEARCH = """
 WITH hits AS (
 SELECT thread_id, message_id, role, position,
        row_number() OVER (PARTITION BY thread_id ORDER BY position DESC) AS number,
        count(*) OVER (PARTITION BY thread_id) AS count
-  FROM engine.message_texts
- WHERE tenant = %(tenant)s AND owner = %(owner)s AND words @@ %(query)s::tsquery
+  FROM engine.own_messages(%(query)s::tsquery)
 ), newest AS (
 SELECT thread_id, metadata, updated_at FROM engine.threads
  WHERE tenant = %(tenant)s AND owner = %(owner)s AND thread_id IN (SELECT thread_id FROM hits)

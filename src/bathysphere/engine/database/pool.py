@@ -116,6 +116,9 @@ async def open_pool(database: Database) -> AsyncIterator[Pool]:
         if database.statement_seconds is not None and database.prepare_threshold is not None:
             milliseconds = int(database.statement_seconds * 1000)
             await connection.execute(f"SET statement_timeout = {milliseconds}".encode())
+        if database.prepare_threshold is not None:
+            # Compiling a statement takes a second, executing one of ours milliseconds.
+            await connection.execute("SET jit = off")
 
     pool = SharedPool(
         database.url,

@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 _LOCK = 0x6261_7468  # any number, as long as nothing else in this database uses it
 _LOCK_SECONDS = 2
 _LOCK_ATTEMPTS = 30
+_ONLINE = "INDEX CONCURRENTLY"
+"""Marks a migration that builds indexes while the tables are in use."""
 
 
 _CREATE_TABLE = (
@@ -127,6 +129,9 @@ async def _apply(connection: Connection, name: str, script: str | None) -> None:
     While `ALTER TABLE` waits for one long transaction, every later statement on the table waits
     behind it. So it gives up after a moment, lets the others pass and tries again.
     """
+    if script is not None and _ONLINE in script:
+        await _apply_online(connection, name, script)
+        return
     for attempt in range(_LOCK_ATTEMPTS):
         try:
             async with connection.transaction():
@@ -145,6 +150,17 @@ async def _apply(connection: Connection, name: str, script: str | None) -> None:
         f"Migration {name} could not lock its tables",
         hint="end long transactions (see `pg_stat_activity`), then migrate again",
     )
+
+
+async def _apply_online(connection: Connection, name: str, script: str) -> None:
+    """Apply a migration that no transaction may contain, one statement after the other.
+
+    If it is interrupted, it is repeated from its beginning, which drops a half-built index.
+    """
+    for statement in script.split(";"):
+        if statement.strip():
+            await connection.execute(statement.encode())
+    await connection.execute("INSERT INTO engine.migrations (name) VALUES (%s)", (name,))
 
 
 async def wait_until_migrated(database: Database, *, poll_seconds: float = 1.0) -> None:
