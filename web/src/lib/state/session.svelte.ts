@@ -82,7 +82,7 @@ export class Session {
   /** Ask the server who this is. */
   async look(): Promise<void> {
     const me = await this.#whoIsThis();
-    if (this.#before !== null && this.#before !== nameOf(me)) return startAfresh();
+    if (this.#before !== null && this.#before !== nameOf(me)) return startOver();
     this.#me = me;
   }
 
@@ -231,13 +231,9 @@ function isSame(a: Me, b: Me): boolean {
 
 const nameOf = ({ tenant, user }: Me): string => JSON.stringify([tenant, user]);
 
-/** Somebody else is back than the one who left: what that one wrote is not theirs to see. */
-function startAfresh(): void {
-  removeStored(DRAFTS, 'tab');
-  startOver();
-}
-
+/** Leave the page for the next person, who is not to see what this one wrote. */
 function startOver(page = '/'): void {
+  removeStored(DRAFTS, 'tab');
   location.assign(page);
 }
 

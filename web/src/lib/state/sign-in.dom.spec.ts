@@ -4,6 +4,7 @@ import { FakeLocks } from '../../../tests/fake-server';
 import { Api } from '$lib/protocol/api';
 import { takeArrival } from '$lib/sign-in/arrival';
 import { text } from '$lib/text';
+import { STORED as DRAFTS } from './drafts.svelte';
 import { Session } from './session.svelte';
 
 const REFRESH = 'bathysphere.refresh';
@@ -254,6 +255,15 @@ describe('signing out', () => {
     expect(page.searchParams.get('post_logout_redirect_uri')).toBe(`${location.origin}/`);
     expect(page.searchParams.get('id_token_hint')).toBeTruthy();
     expect(sessionStorage.getItem(REFRESH)).toBeNull();
+  });
+
+  it('leaves nothing that was written for the next person, here and in other tabs', async () => {
+    const { session } = await signIn();
+    for (const end of [() => session.signOut(), () => session.leave()]) {
+      sessionStorage.setItem(DRAFTS, JSON.stringify({ new: 'My salary is' }));
+      await end();
+      expect(sessionStorage.getItem(DRAFTS)).toBeNull();
+    }
   });
 
   it('stays here if the issuer has no page for it, or in another tab', async () => {
