@@ -42,8 +42,8 @@ LONGEST = tuple(
     for name in (
         "e2e/web/test_stories.py",
         "e2e/web/test_build.py",
-        "integration/test_eval.py",
         "e2e/",
+        "integration/test_eval.py",
         "faults/",
         "conformance/",
         "fuzz/",
