@@ -38,7 +38,8 @@ await story(async ({ page, context }) => {
   await accessible(page, 'editor');
   await panel(page).getByRole('button', { name: 'Versions' }).click();
   await panel(page).getByText('Agent: Livelier words.').click();
-  await panel(page).getByText('The reef is old.').waitFor();
+  await panel(page).locator('del', { hasText: 'old' }).waitFor();
+  await panel(page).locator('ins', { hasText: 'ancient' }).waitFor();
   await accessible(page, 'versions');
   await showRecord(page);
   await panel(page).locator('summary', { hasText: 'reef.md' }).first().waitFor();

@@ -1,13 +1,24 @@
 /** The model that the person has chosen for a conversation, from those that are offered. */
 import { SvelteMap } from 'svelte/reactivity';
 import { MODEL, type ModelCard } from '$lib/protocol/api';
-import type { AppState } from './app.svelte';
+import type { Agents } from './agents.svelte';
+import type { Thread } from './thread';
+import type { Threads } from './threads.svelte';
+
+/** What of the page it depends on. */
+interface OpenConversation {
+  readonly agents: Agents;
+  readonly threads: Threads;
+  readonly agent: string;
+  readonly thread: Thread | null | undefined;
+  readonly conversation: { readonly id: string };
+}
 
 export class ModelChoice {
   /** Choices that the server does not keep yet, by conversation. */
   readonly #pending = new SvelteMap<string, string>();
 
-  constructor(private readonly app: AppState) {}
+  constructor(private readonly app: OpenConversation) {}
 
   /** What can be chosen in the open conversation; empty if there is no choice. */
   readonly offered = $derived.by(() => this.app.agents.offeredTo(this.app.agent));
