@@ -1,5 +1,6 @@
 // The person works on the map: looks closer, adds a point, rewords one, decides on an objection, and takes it along as files.
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { accessible, ask, assert, COLD, eventually, open, rest, says, showPanel, story } from './kit.mjs';
 import { everyForm, shoot } from './views.mjs';
 
@@ -87,7 +88,7 @@ await story(async ({ page }) => {
   const save = async (name) => {
     await panel.getByRole('button', { name: 'Export' }).click();
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
-    return { name: file.suggestedFilename(), bytes: await readFile(await file.path()) };
+    return { name: file.suggestedFilename(), bytes: await buffer(await file.createReadStream()) };
   };
   const argdown = await save('Argdown');
   assert.equal(argdown.name, 'argument-map.argdown');
