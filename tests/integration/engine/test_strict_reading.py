@@ -137,6 +137,7 @@ READ_BY_THE_SAVER = {
 }
 READ_BY_METERING = {"payments.charges.memo"}
 NEVER_DESERIALIZED = {
+    "engine.audit_people.salt",
     "engine.file_changes.before",
     "identity.api_keys.digest",
     "payments.proofs.proof",
