@@ -42,7 +42,8 @@ async def _act(pool: "Pool", args: argparse.Namespace) -> None:
         print(await log.head())
     else:
         head = await log.verify(Head.parse(args.head) if args.head is not None else None)
-        print(f"Verified {head.seq} rows. Head: {head}")
+        rows = "1 row" if head.seq == 1 else f"{head.seq} rows"
+        print(f"Verified {rows}. Head: {head}")
 
 
 def _print_table(entries: "list[AuditEntry]") -> None:

@@ -11,7 +11,7 @@ export const text = {
     names: { process: 'Server', database: 'Database', migrations: 'Migrations', redis: 'Live events' } as Record<string, string>,
     ok: 'Working',
     waiting: 'Runs waiting',
-    working: 'Runs working',
+    working: 'Runs in progress',
     dead: 'Runs given up',
   },
   runs: {
@@ -23,7 +23,7 @@ export const text = {
       all: 'All',
       dead: 'Given up',
       pending: 'Waiting',
-      running: 'Working',
+      running: 'Running',
       error: 'Failed',
     } satisfies Record<RunFilter, string>,
     agent: 'Agent',
@@ -35,7 +35,7 @@ export const text = {
   },
   usage: {
     title: 'Usage',
-    hint: 'Of the last 30 days.',
+    hint: 'Last 30 days.',
     none: 'Nothing was used.',
     runs: 'Runs',
     input: 'Input tokens',
@@ -44,7 +44,7 @@ export const text = {
   },
   budgets: {
     title: 'Budgets',
-    hint: 'Per calendar month, in tokens or a currency such as EUR; without a user, of the whole tenant. Who has used it up cannot start runs until the month ends.',
+    hint: 'Per calendar month, in tokens or a currency such as EUR; without a user, for the whole tenant. Once a budget is used up, no run can start until the month ends.',
     none: 'No budget was set.',
     amount: 'Amount',
     unit: 'Unit',
