@@ -31,7 +31,7 @@ latest: ## Replace the locked packages by the newest versions, to see early what
 	$(RUN)/uv pip install --python $(PY) --upgrade deepagents langchain langgraph
 
 # The extras of the container image: all that a shipped agent needs, without a model server of its own.
-IMAGE_EXTRAS := openai ollama research payments storage otel
+IMAGE_EXTRAS := openai ollama research payments storage push otel
 
 COMPILE := $(RUN)/uv pip compile --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock"
 
@@ -69,16 +69,17 @@ types: ## Type-check the package
 imports: ## Check that imports point down
 	$(RUN)/lint-imports
 
-test: ## Run every test, timing-sensitive ones sequentially; or only TEST_FILE
+test: ## Run every test, timing-sensitive ones sequentially, and once more what failed; or only TEST_FILE
 	@scripts/services.sh
 ifdef TEST_FILE
 	$(RUN)/pytest $(TEST_FILE)
 else
-	ended=0; \
-	  $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests examples $(ALONE:%=--ignore=%) --durations=25 || ended=$$?; \
-	  $(RUN)/pytest $(ALONE) --durations=25 || ended=$$?; \
-	  exit $$ended
+	$(PY) scripts/run_tests.py tests examples --alone $(ALONE)
 endif
+
+test-once: ## Run every test; each failure counts
+	@scripts/services.sh
+	$(PY) scripts/run_tests.py tests examples --no-repeat --alone $(ALONE)
 
 integration_tests: ## Run the tests that talk to real servers
 	@scripts/services.sh
@@ -180,6 +181,9 @@ bench-loop: ## Compare CPU per iteration with create_agent and create_deep_agent
 bench-prompt: ## Count the tokens of each agent's first prompt beside create_deep_agent; last line is JSON
 	$(PY) -W ignore benchmarks/quality/prompt.py
 
+bench-encryption: ## Measure sealing and opening of stored values, by size; last line is JSON
+	$(PY) benchmarks/speed/encryption.py
+
 bench-flow: ## Measure CPU, stored bytes and model calls of flow control; last line is JSON
 	$(PY) benchmarks/speed/flow.py
 
@@ -224,6 +228,10 @@ test-web: ## Check and test the browser app, with user stories in Chromium
 	npm run --prefix web --silent check
 	npm run --prefix web --silent test
 	$(RUN)/pytest tests/e2e/web
+
+stories: ## Tell the user stories COUNT times on a desk and a phone, light and dark, or in one FORM; last line is JSON
+	@scripts/services.sh
+	$(PY) -W ignore tests/e2e/web/stories_campaign.py --count $(or $(COUNT),10) $(if $(FORM),--form $(FORM)) $(if $(ONLY),--only "$(ONLY)")
 
 frontends: ## Drive four stock front ends in Chromium, four flows each; last line is JSON
 	@scripts/services.sh

@@ -6,7 +6,7 @@ on time fail whatever the code does. So a test that exceeded a bound (`within`) 
 processor time was stolen is repeated, and the summary says so.
 
 A browser story that waited in vain (`is_worth_repeating`) is told once more, and the summary says
-so: beside other tests a page draws late. Any other failure counts at once.
+so: beside other tests a page draws late. `scripts/run_tests.py` runs what else failed once more.
 """
 
 import fcntl
@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,35 @@ def within() -> Callable[..., None]:
             raise TooSlow(f"{measured} is not below {bound}", *details)
 
     return check
+
+
+_CLIENTS_OF_EARLIER_TESTS: list[Any] = []
+"""Kept, because a client with open connections warns when it is collected."""
+
+
+@pytest.fixture(autouse=True)
+def _no_clients_of_earlier_tests() -> Iterator[None]:
+    """Start each test without LangChain's OpenAI clients, which are kept by address.
+
+    The next test may get the same port, and its event loop cannot use the connections of this one.
+    """
+    yield
+    module: Any = sys.modules.get("langchain_openai.chat_models._client_utils")
+    if module is not None and module._cached_async_httpx_client.cache_info().currsize:
+        _CLIENTS_OF_EARLIER_TESTS.append(module._cached_async_httpx_client)
+        module._cached_async_httpx_client = lru_cache(module._cached_async_httpx_client.__wrapped__)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_model_server_of_an_earlier_file() -> Iterator[None]:
+    """Stop the llama.cpp servers that a file's tests started.
+
+    A model's server is started once for each process, with the context of whoever came first.
+    """
+    yield
+    module: Any = sys.modules.get("bathysphere.models.llamacpp")
+    if module is not None:
+        module.SERVERS.close()
 
 
 Fill = Callable[[Path], Any]

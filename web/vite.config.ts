@@ -5,7 +5,7 @@ import { defineConfig, type Plugin } from 'vite';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const SERVER = process.env['BATHYSPHERE_URL'] ?? 'http://127.0.0.1:8123';
-const API = ['assistants', 'threads', 'runs', 'store', 'info', 'ok', 'workspace', 'payments', 'api'];
+const API = ['assistants', 'threads', 'runs', 'store', 'info', 'ok', 'workspace', 'payments', 'push', 'api'];
 
 /** Writes sw.js with the list of files of this build, so that the whole app works offline. */
 function serviceWorker(): Plugin {
@@ -14,7 +14,7 @@ function serviceWorker(): Plugin {
     apply: 'build',
     generateBundle(_, bundle) {
       const built = Object.keys(bundle).filter((name) => !/\.map$|^index\.html$|^build\.json$/.test(name));
-      const isHeavy = (name: string) => /\.(wasm|onnx|woff2)$|\/tokenizer|\/mermaid/.test(name);
+      const isHeavy = (name: string) => /\.(wasm|onnx|woff2)$|\/tokenizer|\/mermaid|\/language\./.test(name);
       const files = [...built.filter((name) => !isHeavy(name)), ...readdirSync(here('./public'))];
       const paths = (names: string[]) => names.map((name) => `/${name}`);
       const source = readFileSync(here('./src/sw.js'), 'utf8')

@@ -31,7 +31,14 @@ export default defineConfig({
       {
         plugins: [svelte(), svelteTesting()],
         resolve,
-        test: { name: 'dom', environment: 'happy-dom', include: ['{src,tests}/**/*.dom.spec.ts'], testTimeout: 30_000 },
+        test: {
+          name: 'dom',
+          environment: 'happy-dom',
+          testTimeout: 30_000,
+          isolate: false,
+          setupFiles: ['tests/empty-storage.ts'],
+          include: ['{src,tests}/**/*.dom.spec.ts'],
+        },
       },
     ],
   },

@@ -16,18 +16,18 @@ from bathysphere.core.identity import Owner
 from bathysphere.engine.crons.scheduler import SchedulerOptions
 from bathysphere.engine.crons.service import CronLimits
 from bathysphere.engine.database.pool import Database
+from bathysphere.engine.delivery.receivers import ReceiverRules
+from bathysphere.engine.delivery.sender import SenderOptions
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
-from bathysphere.engine.webhooks.receivers import ReceiverRules
-from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.server.app import create_app
 from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.deliveries import WebhookOptions
 from bathysphere.server.process.listener import Listener
 from bathysphere.server.process.services import (
     ScheduleOptions,
     Services,
-    WebhookOptions,
     open_services,
     open_worker,
 )

@@ -40,6 +40,7 @@ MISTAKES = [
     ),
     (("serve",), {"GCS_BUCKET_NAME": "our-bucket"}, "bathysphere[storage]"),
     (("serve",), {"BATHYSPHERE_OTEL_ENDPOINT": "http://127.0.0.1:4318"}, "bathysphere[otel]"),
+    (("serve",), {"BATHYSPHERE_PUSH_CONTACT": "mailto:me@site.example"}, "bathysphere[push]"),
     # a wrong file
     (("chat", "tutor", "--files", "nowhere", "--message", "hi"), {}, "--files"),
     (("research", "How deep?", "--corpus", "nowhere"), {}, "choose a folder with documents"),

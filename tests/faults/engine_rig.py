@@ -31,9 +31,9 @@ from bathysphere.engine.runs.service import NewRun
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.process.database import migrate_database
+from bathysphere.server.process.deliveries import PushOptions, WebhookOptions
 from bathysphere.server.process.services import (
     Services,
-    WebhookOptions,
     open_services,
     open_worker,
 )
@@ -79,7 +79,7 @@ def clean(database: Database) -> None:
         connection.execute(
             "TRUNCATE engine.threads, procrastinate_jobs, procrastinate_workers, journal,"
             " engine.turns, engine.assistants, engine.usage, engine.model_calls,"
-            " checkpoints, checkpoint_blobs, checkpoint_writes"
+            " engine.push_subscriptions, checkpoints, checkpoint_blobs, checkpoint_writes"
             " CASCADE"
         )
 
@@ -212,13 +212,14 @@ async def open_rig(
     *,
     redis_url: str | None = None,
     webhooks: WebhookOptions | None = None,
+    push: PushOptions | None = None,
     graphs: GraphSet = "own",
 ) -> AsyncIterator[Rig]:
     """Open the services of an API process, with events in memory or in Redis."""
     factories = own_graphs(database.url)
     known = Graphs(factories) if graphs == "own" else known_graphs(graphs, database.url)
     async with open_services(
-        database=database, graphs=known, redis_url=redis_url, webhooks=webhooks
+        database=database, graphs=known, redis_url=redis_url, webhooks=webhooks, push=push
     ) as services:
         yield Rig(services, factories)
 
@@ -255,6 +256,7 @@ class Nursery:
         world: str | None = None,
         start_seconds: float = 30,
         webhooks: dict[str, Any] | None = None,
+        push: dict[str, Any] | None = None,
         graphs: GraphSet = "own",
         limits: Limits = MANY_LOSSES,
     ) -> "WorkerProcess":
@@ -269,6 +271,7 @@ class Nursery:
             "redis_url": redis,
             "worker": asdict(worker),
             "webhooks": webhooks,
+            "push": push,
             "graphs": graphs,
             "limits": asdict(limits),
             "start_seconds": start_seconds,

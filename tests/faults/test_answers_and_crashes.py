@@ -25,12 +25,12 @@ async def test_an_approval_given_before_a_crash_is_never_used_for_the_next_quest
     with nursery.workers(rig.database, 2) as workers:
         thread = uuid4()
         await rig.ended(await rig.start(thread, "asker", input={"delay": 1.0}))
-        (first,) = await answers.pending(thread, graph="asker")
+        (first,) = await answers.pending(thread, owner=ALICE, graph="asker")
         given = await answers.submit(thread, {first: "approve"}, owner=ALICE, graph="asker")
         who(workers, await rig.in_journal(thread, "second")).kill()
         ended = await rig.ended(given.run)
         assert (ended.status, ended.attempt) == ("interrupted", 2)
-        (second,) = await answers.pending(thread, graph="asker")
+        (second,) = await answers.pending(thread, owner=ALICE, graph="asker")
         assert second != first
         # Repeated by a client that got no response: it must not answer the new question.
         again = await answers.submit(thread, {first: "approve"}, owner=ALICE, graph="asker")
@@ -47,7 +47,7 @@ async def test_a_crash_while_a_new_message_uses_a_kept_answer_loses_neither(
     with nursery.workers(rig.database, 2) as workers:
         thread = uuid4()
         await rig.ended(await rig.start(thread, "answering", input={"delay": 1.0}))
-        pending = await answers.pending(thread, graph="answering")
+        pending = await answers.pending(thread, owner=ALICE, graph="answering")
         left = next(name for name, q in pending.items() if q.value["question"] == "left?")
         await answers.submit(thread, {left: "yes"}, owner=ALICE, graph="answering")
         message = {"items": ["a new message"], "name": "quiet"}

@@ -87,7 +87,7 @@ async def test_answers_cancel_and_rollback(bounced: Database):
         answers = rig.answers
         thread = uuid4()
         await rig.ended(await rig.start(thread, "parallel", input={"items": []}))
-        pending = await answers.pending(thread, graph="parallel")
+        pending = await answers.pending(thread, owner=ALICE, graph="parallel")
         values = {
             name: {"pick": "left"} if q.value["question"] == "which?" else "hello"
             for name, q in pending.items()

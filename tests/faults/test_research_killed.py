@@ -66,7 +66,7 @@ class Office:
             if ended.status != "interrupted":
                 assert ended.status == "success", ended.error
                 break
-            pending = await self.answers.pending(thread, graph="research")
+            pending = await self.answers.pending(thread, owner=ALICE, graph="research")
             words = {key: {"type": "approve"} for key in pending}
             run = (await self.answers.submit(thread, words, owner=ALICE, graph="research")).run
         bound = self.graphs.bind("research", checkpointer=AsyncPostgresSaver(self.pool))

@@ -22,15 +22,15 @@ from own_services import end_with
 
 from bathysphere.engine.crons.scheduler import SchedulerOptions
 from bathysphere.engine.database.pool import Database
+from bathysphere.engine.delivery.receivers import ReceiverRules
+from bathysphere.engine.delivery.sender import SenderOptions
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import WorkerOptions
-from bathysphere.engine.webhooks.receivers import ReceiverRules
-from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.deliveries import PushOptions, WebhookOptions
 from bathysphere.server.process.services import (
     ScheduleOptions,
-    WebhookOptions,
     open_scheduler,
     open_services,
     open_worker,
@@ -46,6 +46,7 @@ async def work(options: dict[str, Any]) -> None:
         graphs=known,
         redis_url=options["redis_url"],
         webhooks=webhook_options(options["webhooks"]) if options["webhooks"] else None,
+        push=push_options(options["push"]) if options["push"] else None,
     ) as services:
         worker = await open_worker(
             services,
@@ -63,6 +64,15 @@ def webhook_options(options: dict[str, Any]) -> WebhookOptions:
     return WebhookOptions(
         master=options["master"].encode(),
         rules=ReceiverRules(allows_loopback=True, timeout_seconds=options["timeout_seconds"]),
+        sender=SenderOptions(poll_seconds=options["poll_seconds"], lease_seconds=1),
+    )
+
+
+def push_options(options: dict[str, Any]) -> PushOptions:
+    return PushOptions(
+        secret=options["secret"].encode(),
+        contact=options["contact"],
+        rules=ReceiverRules(allows_loopback=True, timeout_seconds=5),
         sender=SenderOptions(poll_seconds=options["poll_seconds"], lease_seconds=1),
     )
 

@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "server"))
 from kept import HEARTBEAT, Keys, TimeSteps, directory
 from planted import FAULTS, planted
 from remembered import remembering
-from test_walls import ASKED, INITIALIZE, KEY, MCP, NAMED, OPEN, PAID, routes
+from test_walls import ASKED, BROWSER, INITIALIZE, KEY, MCP, NAMED, OPEN, PAID, PUSH, routes
 from workspace_town import Town, drop, open_town, own_database
 
 from bathysphere.backends.object_store import BucketConfig
@@ -61,6 +61,10 @@ OPENLY: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/models"): {},
     ("GET", "/mcp-servers"): {},
     ("GET", "/payments"): {},
+    ("GET", "/push"): {},
+    ("PUT", "/push/subscription"): {
+        "json": {**BROWSER, "endpoint": "https://push.example.com/{mark}"}
+    },
     ("POST", "/api/model/load"): {"json": {}},
     ("POST", "/api/pages"): {"json": {"url": "http://127.0.0.1/{mark}"}},
     ("POST", "/threads"): {"json": {"metadata": {"of": "{mark}"}}},
@@ -459,6 +463,7 @@ def open_own_town(database: Any) -> AbstractAsyncContextManager[Town]:
         {"plain": plain, "remembering": remembering},
         is_charged=False,
         payments=PAID,
+        push=PUSH,
     )
 
 

@@ -18,7 +18,6 @@ from bathysphere.middleware.reliability import reliability
 from bathysphere.models.check import Probe
 from bathysphere.models.download import fetch
 from bathysphere.models.downloads import downloads
-from bathysphere.models.llamacpp import SERVERS
 from bathysphere.models.resolve import check, resolve
 from bathysphere.models.settings import ModelSettings
 from bathysphere.testing import ModelServer, calls, hangs, refuses, says
@@ -307,8 +306,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(shelf, tmp_path):
 @pytest.fixture(scope="module")
 def small():
     path = small_model_file()
-    yield ModelSettings(folder=path.parent, threads=1, context_tokens=2048, temperature=0), path
-    SERVERS.close()
+    return ModelSettings(folder=path.parent, threads=1, context_tokens=2048, temperature=0), path
 
 
 def test_the_list_of_downloads_has_the_hash_of_the_small_model():
@@ -326,6 +324,19 @@ async def test_a_gguf_file_answers_streams_and_counts_tokens(small):
     assert len(chunks) > 3
     assert whole.text.strip()
     assert whole.usage_metadata["output_tokens"] > 0
+
+
+@pytest.mark.small_model
+@pytest.mark.timeout(180)
+async def test_a_slow_answer_is_waited_for_while_its_words_arrive(small):
+    settings, path = small
+    model = resolve(f"llamacpp:{path.stem}", settings.model_copy(update={"timeout_s": 2}))
+    begun = time.monotonic()
+    answer = await model.ainvoke(
+        "Tell a long story.", max_tokens=200, extra_body={"ignore_eos": True}
+    )
+    assert time.monotonic() - begun > 2
+    assert answer.usage_metadata["output_tokens"] == 200
 
 
 @pytest.mark.small_model

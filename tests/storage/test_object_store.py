@@ -19,6 +19,7 @@ from bathysphere.backends.object_store import (
 from bathysphere.tenancy.errors import NoTenant
 from bathysphere.tenancy.quota import Quota
 from bathysphere.tenancy.root import Root
+from bathysphere.testing.seaweedfs import SeaweedServer
 
 pytestmark = pytest.mark.timeout(120)
 ROOT = Root(tenant="company-1", workspace="ws")
@@ -159,6 +160,13 @@ def test_the_direct_listing_says_what_obstore_says(server, request):
         ]
         assert direct.folders == usual.folders
         assert direct.strange == []
+
+
+def test_two_s3_servers_run_at_a_time(seaweed_server):
+    with SeaweedServer() as other:
+        obstore.put(other.store(), "x", b"1", use_multipart=False)
+        with pytest.raises(FileNotFoundError):
+            obstore.head(seaweed_server.store(), "x")
 
 
 def test_a_folder_made_in_a_console_is_not_a_file(gcs_server, gcs):

@@ -3,6 +3,7 @@ import './lib/styles/base.css';
 import { mount } from 'svelte';
 import App from './App.svelte';
 import { installed } from './lib/extensions/installed';
+import { loadLanguage } from './lib/languages/catalogues/load';
 import { loadRenderer } from './lib/markdown/renderer.svelte';
 import { Api } from './lib/protocol/api';
 import { takeArrival } from './lib/sign-in/arrival';
@@ -10,8 +11,10 @@ import { AppState } from './lib/state/app.svelte';
 
 const arrival = takeArrival(); // first: it puts the address right
 if (location.pathname !== '/') void loadRenderer(); // there is something to read
-const app = new AppState(new Api(), installed, arrival);
-mount(App, { target: document.getElementById('app')!, props: { app, extensions: installed } });
+void loadLanguage().then(() => {
+  const app = new AppState(new Api(), installed, arrival);
+  mount(App, { target: document.getElementById('app')!, props: { app, extensions: installed } });
+});
 
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {
   // Where the browser refuses it (private windows), the app works online only.

@@ -1,6 +1,6 @@
 // The default agent with documents: an attached PDF is asked about, a note named with @ is changed in part, two are compared.
 import { readFileSync } from 'node:fs';
-import { ask, assert, open, rest, says, showRecord, story, url } from './kit.mjs';
+import { ask, assert, isOnPhone, open, rest, says, showChat, showRecord, story, url } from './kit.mjs';
 import { backupOf, importBackup, kept, openDocuments, panel, patient } from './documents.mjs';
 import { passagesIn, recordingProxy } from './proxy.mjs';
 
@@ -11,7 +11,9 @@ const { server, sent, close } = await recordingProxy(new URL(url).origin);
 
 async function askAboutPdf(page) {
   const pdf = { name: 'The harbour.pdf', mimeType: 'application/pdf', buffer: readFileSync(process.argv[2]) };
+  await showChat(page);
   await page.getByLabel('Attach files').setInputFiles(pdf);
+  if (isOnPhone) await openDocuments(page);
   await panel(page).getByRole('button', { name: 'The harbour.pdf' }).first().waitFor();
   await ask(page, 'When was the harbour built?', { agent: 'Assistant' });
   await says(page, 'The harbour was built in 1871.');

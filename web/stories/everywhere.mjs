@@ -68,4 +68,4 @@ await story(async ({ page }) => {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('button', { name: 'Delete permanently' }).click();
   await renamed.waitFor({ state: 'detached' });
-});
+}, { viewport: DESKTOP });

@@ -1,5 +1,5 @@
 // Documents, editor, search and what left the device: light and dark, desk and phone, without a violation.
-import { accessible, ask, assert, colours, DESKTOP, eventually, open, PHONE, rest, says, showPanel, showRecord, story } from './kit.mjs';
+import { accessible, ask, assert, eventually, inEachForm, open, rest, says, showPanel, showRecord, story } from './kit.mjs';
 import { backupOf, importBackup, openDocuments, panel, patient } from './documents.mjs';
 import { shoot } from './views.mjs';
 
@@ -26,37 +26,29 @@ await story(async ({ page, context }) => {
   await ask(page, 'What do my documents say?', { agent: 'Tutor' });
   await says(page, 'They speak of trust.');
   await rest(page);
-  const show = async (width, tab) => {
-    if (width === 'phone') await page.getByRole('button', { name: 'More' }).click();
-    await showPanel(page, tab);
-  };
-  for (const theme of ['light', 'dark']) {
-    await colours(page, theme);
-    for (const [width, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
-      await page.setViewportSize(size);
-      const look = async (name) => {
-        await accessible(page, `${name}, ${theme}, ${width}`);
-        await shoot(page, `${name}-${width}-${theme}`);
-      };
-      await show(width, 'Documents');
-      await panel(page).getByRole('button', { name: 'On money.md' }).first().waitFor();
-      await look('documents');
-      await panel(page).getByRole('searchbox').fill('why strangers accept paper');
-      await eventually(async () => assert.match(await panel(page).getByRole('listitem').first().innerText(), /On money/), 60);
-      await panel(page).getByText('Loading search by meaning').waitFor({ state: 'detached', timeout: 60_000 });
-      await look('search');
-      await panel(page).getByRole('listitem').first().getByRole('button').click();
-      await panel(page).getByRole('button', { name: 'Both' }).click();
-      await panel(page).getByRole('heading', { name: 'On money', exact: true }).waitFor();
-      await panel(page).getByRole('textbox', { name: 'Text of On money.md' }).waitFor();
-      await look('editor');
-      await panel(page).getByRole('button', { name: 'Versions' }).click();
-      await look('versions');
-      await panel(page).getByRole('button', { name: 'Close On money.md' }).click();
-      await showRecord(page);
-      await panel(page).locator('summary').first().click();
-      await look('disclosed');
-      await panel(page).getByRole('button', { name: 'All documents' }).click();
-    }
-  }
+  await inEachForm(page, async (form, theme) => {
+    const look = async (name) => {
+      await accessible(page, `${name}, ${theme}, ${form}`);
+      await shoot(page, `${name}-${form}-${theme}`);
+    };
+    await showPanel(page, 'Documents');
+    await panel(page).getByRole('button', { name: 'On money.md' }).first().waitFor();
+    await look('documents');
+    await panel(page).getByRole('searchbox').fill('why strangers accept paper');
+    await eventually(async () => assert.match(await panel(page).getByRole('listitem').first().innerText(), /On money/), 60);
+    await panel(page).getByText('Loading search by meaning').waitFor({ state: 'detached', timeout: 60_000 });
+    await look('search');
+    await panel(page).getByRole('listitem').first().getByRole('button').click();
+    await panel(page).getByRole('button', { name: 'Both' }).click();
+    await panel(page).getByRole('heading', { name: 'On money', exact: true }).waitFor();
+    await panel(page).getByRole('textbox', { name: 'Text of On money.md' }).waitFor();
+    await look('editor');
+    await panel(page).getByRole('button', { name: 'Versions' }).click();
+    await look('versions');
+    await panel(page).getByRole('button', { name: 'Close On money.md' }).click();
+    await showRecord(page);
+    await panel(page).locator('summary').first().click();
+    await look('disclosed');
+    await panel(page).getByRole('button', { name: 'All documents' }).click();
+  });
 });

@@ -1,5 +1,5 @@
 // From one box to a streamed answer, and it is safe Markdown.
-import { accessible, answers, ask, assert, eventually, growth, open, rest, says, story, watchGrowth } from './kit.mjs';
+import { accessible, answers, ask, assert, eventually, growth, open, rest, says, showConversations, story, watchGrowth } from './kit.mjs';
 
 await story(async ({ page }) => {
   await open(page);
@@ -16,6 +16,7 @@ await story(async ({ page }) => {
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   assert.equal(await page.locator('.answer table td').first().innerText(), '1934');
   await eventually(async () => assert.match(await page.title(), /How deep did Beebe go/));
-  await page.getByRole('link', { name: 'How deep did Beebe go?' }).first().waitFor();
   await accessible(page, 'answer');
+  await showConversations(page);
+  await page.getByRole('link', { name: 'How deep did Beebe go?' }).first().waitFor();
 });

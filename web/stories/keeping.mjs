@@ -1,12 +1,12 @@
 // A conversation gets a title, is found by what was said in it, pinned, put into a project, exported, shared and revoked.
 import { text } from 'node:stream/consumers';
-import { accessible, ask, assert, COLD, DESKTOP, eventually, everyForm, open, PHONE, rest, says, story, told, url } from './kit.mjs';
+import { accessible, ask, assert, COLD, conversations, DESKTOP, eventually, everyForm, open, PHONE, rest, says, showChat, showConversations, story, told, url } from './kit.mjs';
 
 const LOOKS = { timeout: 45_000 };
 
 await story(
   async ({ page, browser }) => {
-    const list = page.getByRole('navigation', { name: 'Conversations' });
+    const list = conversations(page);
     const row = (title) => list.getByRole('listitem').filter({ hasText: title });
     const menu = async (title) => {
       await row(title).hover();
@@ -19,14 +19,18 @@ await story(
     await ask(page, 'How deep do whales dive, and for how long do they stay there?');
     await says(page, '2,250 m', COLD);
     await rest(page);
+    await showConversations(page);
     await row('Dives of the Sperm Whale').waitFor(LOOKS);
+    await showChat(page);
     await page.getByRole('heading', { level: 1, name: 'Dives of the Sperm Whale' }).waitFor();
     const whales = new URL(page.url()).pathname;
 
+    await showConversations(page);
     await page.getByRole('link', { name: 'Bathysphere' }).click();
     await ask(page, 'Tell me of the sea');
     await says(page, 'Paragraph 59');
     await rest(page);
+    await showConversations(page);
     await row('Ways of the Sea').waitFor(LOOKS);
 
     // Words of the answer find it, and it opens at the message; arrow keys lead there.
@@ -35,16 +39,14 @@ await story(
     const hit = list.getByRole('link', { name: /^Dives of the Sperm Whale: Agent/ });
     await hit.waitFor();
     assert.deepEqual(await hit.locator('mark').allInnerTexts(), ['sperm', 'dives']);
-    await everyForm(page, 'search-in-messages', {
-      phone: async () => page.getByRole('button', { name: 'Conversations', exact: true }).click(),
-      desktop: async () => {},
-    });
+    await everyForm(page, 'search-in-messages', { phone: () => showConversations(page) });
     await search.focus();
     for (let n = 0; n < 9 && !(await hit.evaluate((link) => link === document.activeElement)); n += 1) await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForURL(url + whales);
     const found = page.locator('.answer .message').filter({ hasText: '2,250 m' });
     await eventually(async () => assert.ok(await found.evaluate((place) => place === document.activeElement)));
+    await showConversations(page);
     await search.fill('paragraph 2');
     await list.getByRole('link', { name: /^Ways of the Sea: Agent/ }).waitFor();
     await search.fill('zebra');
@@ -62,8 +64,9 @@ await story(
     await page.keyboard.press('Enter');
     await list.getByRole('heading', { name: 'Marine biology' }).waitFor();
     await page.reload();
+    await showConversations(page);
     await list.getByRole('heading', { name: 'Marine biology' }).waitFor();
-    await everyForm(page, 'conversations', { phone: async () => page.getByRole('button', { name: 'Conversations', exact: true }).click() });
+    await everyForm(page, 'conversations', { phone: () => showConversations(page) });
 
     // Renamed, it keeps the person's title.
     await menu('Ways of the Sea');
@@ -71,6 +74,7 @@ await story(
     await page.getByRole('textbox', { name: 'Rename' }).fill('My sea');
     await page.keyboard.press('Enter');
     await row('My sea').waitFor();
+    await showChat(page);
 
     // Exported, from the conversation's own menu.
     const own = page.getByRole('button', { name: 'Conversation menu' });
@@ -116,9 +120,16 @@ await story(
     await reader.getByText('2,250 m').waitFor();
     assert.equal(await reader.locator('script').count(), 0);
     assert.deepEqual(requests.filter((one) => !one.endsWith('/favicon.ico')), [address]);
+    const copy = await stranger.newPage(); // the page itself runs no script, and so not axe's
+    await copy.setContent(await (await fetch(address)).text());
     for (const [form, size] of [['desktop', DESKTOP], ['phone', PHONE]]) {
       await reader.setViewportSize(size);
       assert.ok(await reader.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+      await copy.setViewportSize(size);
+      for (const colorScheme of ['light', 'dark']) {
+        await copy.emulateMedia({ colorScheme });
+        await accessible(copy, `a shared page, ${form}, ${colorScheme}`);
+      }
       if (told.pictures) await reader.screenshot({ path: `${told.pictures}/shared-page-${form}.png` });
     }
     await page.getByRole('button', { name: 'Revoke' }).click();

@@ -14,6 +14,10 @@ export const mint = process.env.STORY_MINT;
 export const issuer = process.env.STORY_ISSUER;
 export const DESKTOP = { width: 1360, height: 860 };
 export const PHONE = { width: 390, height: 844 };
+/** What the story is told on, such as `phone-dark`; `make stories` tells each on all four. */
+const [DEVICE, COLOURS] = (process.env.STORY_FORM ?? 'desk-light').split('-');
+export const isOnPhone = DEVICE === 'phone';
+const FORM = { viewport: isOnPhone ? PHONE : DESKTOP, hasTouch: isOnPhone, colorScheme: COLOURS };
 
 /** Less than the test waits, so that a story that hangs still shows its page. */
 const SECONDS = Number(process.env.STORY_SECONDS ?? 300);
@@ -36,7 +40,7 @@ async function within(seconds, work) {
 /** Tell one story. Whatever leaves the origin, and every error of the page, fails it. */
 export async function story(tell, options = {}) {
   const browser = await chromium.connect(process.env.STORY_BROWSER);
-  const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce', ...options });
+  const context = await browser.newContext({ ...FORM, reducedMotion: 'reduce', ...options });
   context.setDefaultTimeout(options.patience ?? 15_000);
   const wrong = [];
   context.on('request', (request) => {
@@ -72,17 +76,28 @@ export async function signIn(page, key) {
   await page.keyboard.press('Enter');
 }
 
-/** Look at a view in every form: no violation anywhere, and a picture of each where they are wanted. */
-export async function everyForm(page, name, { phone = async () => {}, desktop = async () => {} } = {}) {
-  for (const theme of ['light', 'dark']) {
+/** Look at a view in every form, or in the one that the story is told in: no violation, and a picture where it is wanted. */
+export async function everyForm(page, name, prepare = {}) {
+  await inEachForm(page, async (form, theme) => {
+    await prepare[form]?.();
+    await accessible(page, `${name}, ${theme}, ${form}`);
+    if (told.pictures) await page.screenshot({ path: `${told.pictures}/${name}-${form}-${theme}.png` });
+  });
+  await prepare[isOnPhone ? 'phone' : 'desktop']?.();
+}
+
+/** Do something in each form, and go back to the story's own. */
+export async function inEachForm(page, look) {
+  const sizes = Object.entries({ phone: PHONE, desktop: DESKTOP }).filter(([, size]) => !process.env.STORY_FORM || size === FORM.viewport);
+  for (const theme of process.env.STORY_FORM ? [FORM.colorScheme] : ['light', 'dark']) {
     await colours(page, theme);
-    for (const [form, size, prepare] of [['phone', PHONE, phone], ['desktop', DESKTOP, desktop]]) {
+    for (const [form, size] of sizes) {
       await page.setViewportSize(size);
-      await prepare();
-      await accessible(page, `${name}, ${theme}, ${form}`);
-      if (told.pictures) await page.screenshot({ path: `${told.pictures}/${name}-${form}-${theme}.png` });
+      await look(form, theme);
     }
   }
+  await colours(page, FORM.colorScheme);
+  await page.setViewportSize(FORM.viewport);
 }
 
 export async function open(page, path = '/') {
@@ -91,15 +106,26 @@ export async function open(page, path = '/') {
 }
 
 export async function chooseAgent(page, agent) {
+  await showChat(page);
   await page.getByRole('button', { name: /^Agent: / }).click();
   await page.getByRole('button', { name: agent, exact: false }).last().click();
 }
 
 export async function ask(page, words, { agent } = {}) {
+  await showChat(page);
   if (agent) await chooseAgent(page, agent);
   await page.locator('#composer').fill(words);
   await page.keyboard.press('Enter');
 }
+
+/** On a phone the conversations, the chat and the panels take turns. */
+const turnTo = (name) => async (page) => {
+  if (page.viewportSize().width === PHONE.width) await page.getByRole('navigation', { name: 'Menu' }).getByRole('button', { name }).click();
+};
+export const showConversations = turnTo('Conversations');
+export const showChat = turnTo('Chat');
+/** The list of conversations: beside the chat, or the whole page of a phone. */
+export const conversations = (page) => page.getByRole(isOnPhone ? 'main' : 'navigation', { name: 'Conversations' });
 
 /** Bring a panel to the front, where it is closed too. */
 export async function showPanel(page, name) {
@@ -110,8 +136,7 @@ export async function showPanel(page, name) {
 
 /** The record of what agents received, by the line under the composer. */
 export async function showRecord(page) {
-  const chat = page.getByRole('button', { name: 'Chat', exact: true });
-  if (await chat.isVisible()) await chat.click();
+  await showChat(page);
   await page.getByRole('button', { name: /passages? shared/ }).click();
 }
 
@@ -204,3 +229,30 @@ async function violationsOn(page, where) {
 }
 
 export { assert };
+
+/** What `longestTask` reads. */
+export const TRACED = ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'toplevel'];
+
+/** The longest piece of the page's own work on its main thread: by the processor's clock, and by the wall's. */
+export function longestTask(events) {
+  const threads = new Set(
+    events.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const onMain = events.filter(({ ph, pid, tid }) => ph === 'X' && threads.has(`${pid} ${tid}`));
+  // What this story asks the page through DevTools is work that no person gives it.
+  const asked = onMain.filter(({ args }) => args.chrome_mojo_event_info?.mojo_interface_tag === 'blink.mojom.DevToolsSession');
+  const isAsked = ({ ts, dur, pid }) => asked.some((other) => other.pid === pid && other.ts >= ts && other.ts < ts + dur);
+  // A task that the end of the trace cut off has no times.
+  const tasks = onMain.filter((event) => event.name === 'RunTask' && event.dur !== undefined && !isAsked(event));
+  assert.ok(tasks.length > 100, `the trace has only ${tasks.length} tasks, on ${threads.size} main threads, in ${events.length} events`);
+  const most = (time) => Math.round(Math.max(...tasks.map(time)) / 1000);
+  // Chromium may leave out the processor's time of a task, which is never more than the wall's.
+  return { longest_task_ms: most(({ tdur, dur }) => tdur ?? dur), longest_task_wall_ms: most(({ dur }) => dur), tasks: tasks.length };
+}
+
+/** Ask the server for something that no person would type. */
+export async function post(path, body) {
+  const response = await fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response.json();
+}

@@ -99,4 +99,4 @@ await story(async ({ page, context }) => {
   await pagesShareAFrame(page);
   await documentsKeepTheirWidth(page);
   await phoneShowsThePage(page);
-});
+}, { viewport: DESKTOP });

@@ -1,5 +1,5 @@
 // Folders in folders, a large one in pages, a long file in windows, a picture, and what is no text.
-import { accessible, assert, eventually, signIn, story, told, url } from './kit.mjs';
+import { accessible, assert, eventually, isOnPhone, signIn, story, told, url } from './kit.mjs';
 
 const { keys, place } = told;
 
@@ -9,12 +9,17 @@ await story(
     await signIn(page, keys.bob);
     const main = page.getByRole('main');
     const file = (name) => main.getByRole('article', { name: `${place}/${name}` });
-    const open = (name) => main.getByRole('button', { name, exact: false }).first().click();
+    const open = async (name) => {
+      const back = main.getByRole('button', { name: 'Back to folder' }); // on a phone a file takes the folder's place
+      if (await back.isVisible()) await back.click();
+      await main.getByRole('button', { name, exact: false }).first().click();
+    };
     await open(`Folder ${place.slice(1)}`);
     await open('Folder deep');
     await open('Folder er');
     await open('here.txt');
     await file('deep/er/here.txt').getByText('Down here.').waitFor();
+    if (isOnPhone) await main.getByRole('button', { name: 'Back to folder' }).click();
     await main.getByRole('navigation').getByRole('button', { name: place.slice(1) }).click();
 
     // 235 entries, 200 at a time; what was shown stays shown after a refresh.

@@ -1,7 +1,7 @@
 // The person works on the map: looks closer, adds a point, rewords one, decides on an objection, and takes it along as files.
 import { writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { accessible, ask, assert, COLD, eventually, open, rest, says, showPanel, story } from './kit.mjs';
+import { accessible, ask, assert, COLD, eventually, isOnPhone, open, rest, says, showChat, showPanel, story } from './kit.mjs';
 import { everyForm, shoot } from './views.mjs';
 
 await story(async ({ page }) => {
@@ -11,6 +11,7 @@ await story(async ({ page }) => {
   await rest(page);
   await showPanel(page, 'Map');
   const panel = page.getByRole('tabpanel');
+  const showMap = () => isOnPhone && showPanel(page, 'Map'); // on a desk it is beside the chat
   const point = (where, words) => where.getByRole('button', { name: words });
 
   // By keys alone: the room of the drawing, then a point, then the next one.
@@ -73,14 +74,19 @@ await story(async ({ page }) => {
   // A reload forgets nothing; then the tutor is told.
   await panel.getByText('3 changes will be sent with your next message.').waitFor();
   await page.reload();
+  await showMap();
   await panel.getByText('3 changes will be sent with your next message.').waitFor();
   await point(room, /A note is only paper/).waitFor();
   await everyForm(page, 'map-edited', { panel: 'Map' });
+  await showMap();
   await panel.getByRole('button', { name: 'Send to the tutor now' }).click();
+  await showChat(page);
   await says(page, 'So a price is not a use.');
   await rest(page);
+  await showMap();
   await panel.getByText('will be sent with your next message').waitFor({ state: 'detached' });
   await page.reload();
+  await showMap();
   await point(room, /^Reply you A price is not a use. \(held\)/).waitFor();
   await point(room, /^Objection Tutor Gold .*\(worth answering\)/).waitFor();
 

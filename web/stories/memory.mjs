@@ -1,10 +1,11 @@
 // A person turns memory on, an agent writes a note, the person reads, edits and deletes it.
-import { accessible, ask, assert, COLD, eventually, everyForm, open, rest, says, story } from './kit.mjs';
+import { accessible, ask, assert, COLD, eventually, everyForm, open, rest, says, showConversations, story } from './kit.mjs';
 
 await story(async ({ page }) => {
   const main = page.getByRole('main');
   const note = main.getByRole('listitem').filter({ hasText: 'drinks.md' });
   const visit = async () => {
+    await showConversations(page);
     await page.getByRole('link', { name: 'Settings' }).click();
     await main.getByRole('link', { name: 'Memory' }).click();
     await main.getByRole('switch', { name: 'Let agents remember' }).waitFor();

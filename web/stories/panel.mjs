@@ -1,5 +1,5 @@
 // The panel on the right: closed until there is something in it, as the person left it, and never beside a page.
-import { accessible, ask, assert, eventually, open, rest, says, showPanel, story, url } from './kit.mjs';
+import { accessible, ask, assert, eventually, isOnPhone, open, rest, says, showChat, showConversations, showPanel, story, url } from './kit.mjs';
 
 const panels = (page) => page.getByRole('complementary', { name: 'Agent activity' });
 const selected = (page) => page.getByRole('tab', { selected: true });
@@ -44,7 +44,27 @@ async function isRemembered(page) {
   assert.match(await selected(page).innerText(), /Documents/);
 }
 
+/** On a phone it never takes the chat's place by itself: a dot says that something is new. */
+async function onPhone(page) {
+  await open(page);
+  await ask(page, 'Show me the reef');
+  await says(page, 'Here is the reef.');
+  await rest(page);
+  await page.getByRole('button', { name: 'More (something new)' }).waitFor();
+  await showPanel(page, 'Work');
+  await page.getByRole('tabpanel').getByText('Look at the reef').waitFor();
+  await accessible(page, 'the panel');
+  await showChat(page);
+  await says(page, 'Here is the reef.');
+  await page.getByRole('button', { name: 'More', exact: true }).waitFor();
+  await showConversations(page);
+  await page.getByRole('link', { name: 'My documents' }).click();
+  await page.getByRole('heading', { level: 1, name: 'My documents' }).waitFor();
+  assert.equal(await page.getByRole('tablist').count(), 0);
+}
+
 await story(async ({ page }) => {
+  if (isOnPhone) return onPhone(page);
   await opensOnThePlan(page);
   await isNeverBesideAPage(page);
   await isRemembered(page);

@@ -1,5 +1,5 @@
 // While the agent asks, the one box is for the answer; a message that sets requests aside has to be meant.
-import { accessible, ask, assert, chooseAgent, DESKTOP, open, PHONE, rest, says, story, told } from './kit.mjs';
+import { accessible, ask, assert, chooseAgent, DESKTOP, isOnPhone, open, PHONE, rest, says, showConversations, showPanel, story, told } from './kit.mjs';
 
 const picture = async (page, name) => {
   if (!told.pictures) return;
@@ -16,7 +16,8 @@ await story(
     const dock = page.getByRole('region', { name: 'Agent requests' });
     await ask(page, 'Tell me about the city');
     await dock.getByText('Which city do you mean?').waitFor();
-    // The request is the one box to write in, and the cursor is there.
+    // The request is the one box to write in, and the cursor is there, except where it would bring up a keyboard.
+    if (isOnPhone) await dock.getByRole('textbox').click();
     await page.waitForFunction(() => document.activeElement?.closest('.request'));
     assert.equal(await composer.count(), 0);
     await picture(page, 'question');
@@ -60,12 +61,13 @@ await story(
     // A file that is dropped anywhere on the chat is a document, which these agents read.
     await drop(page, 'reef.md');
     assert.equal(await page.getByText('can’t read documents').count(), 0);
-    await page.getByRole('tabpanel').getByRole('button', { name: 'reef.md' }).first().waitFor();
+    await isListed(page, 'reef.md');
     await picture(page, 'dropped');
+    await showConversations(page);
     await page.getByRole('button', { name: 'New conversation' }).first().click();
     await chooseAgent(page, 'Researcher');
     await drop(page, 'wreck.md');
-    await page.getByRole('tabpanel').getByRole('button', { name: 'wreck.md' }).first().waitFor();
+    await isListed(page, 'wreck.md');
     assert.equal(await page.getByText('can’t read documents').count(), 0);
   },
 );
@@ -83,6 +85,12 @@ async function foldsCalls(page) {
   await picture(page, 'unfolded');
   await line.press('Enter');
   await page.locator('.fold .call').first().waitFor({ state: 'detached' });
+}
+
+/** Documents are beside the chat; on a phone they are a tab away. */
+async function isListed(page, title) {
+  if (isOnPhone) await showPanel(page, 'Documents');
+  await page.getByRole('tabpanel').getByRole('button', { name: title }).first().waitFor();
 }
 
 async function drop(page, title) {

@@ -1,7 +1,7 @@
 // From a question to a proof: a plan is refused, mended and approved, read, quoted, exported, checked.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { accessible, ask, assert, COLD, eventually, open, rest, showSteps, story, url } from './kit.mjs';
+import { accessible, ask, assert, COLD, eventually, open, rest, showChat, showSteps, story, url } from './kit.mjs';
 import { everyForm, shoot } from './views.mjs';
 
 const folder = process.argv[2];
@@ -62,6 +62,7 @@ await story(async ({ page, context }) => {
   assert.equal(await report.getByText('It was painted red.').isVisible(), false, 'folded');
   await answer.getByRole('button', { name: 'Show in source 1:' }).first().click();
   await page.locator('mark.chosen').waitFor();
+  await showChat(page);
   await answer.getByText('does not follow from its quotes: the day differs').waitFor();
   assert.equal(await report.getByText('Judged by a model: follows from its quotes').count(), 1);
   await report.getByText('Not supported (1)').click();
@@ -81,6 +82,7 @@ await story(async ({ page, context }) => {
   await showSteps(page);
   await page.getByText('The person rejected the plan: Also say who made it.').waitFor();
   await accessible(page, 'trace');
+  await showChat(page);
 
   // Every format is a file; the proof is checked by a page that needs nobody.
   for (const [label, ending] of Object.entries(FORMATS)) await save(page, label, ending);

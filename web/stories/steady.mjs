@@ -1,5 +1,5 @@
 // Quick switches, refused edits and refused answers: one stream, nothing doubled, nothing typed is lost.
-import { ask, assert, eventually, open, rest, says, story } from './kit.mjs';
+import { ask, assert, eventually, open, rest, says, showConversations, story } from './kit.mjs';
 
 /** Counts the streams that are open in the page, from their request to their end. */
 function countStreams() {
@@ -28,10 +28,23 @@ async function refuse(page, method, status, count = () => {}) {
   return () => page.unroute('**/commands', refuseIt);
 }
 
+async function startAnother(page) {
+  await showConversations(page);
+  await page.getByRole('button', { name: 'New conversation' }).click();
+}
+
+async function goTo(page, title) {
+  await showConversations(page);
+  await page.locator('.list a', { hasText: title }).click();
+}
+
 async function switchQuickly(page) {
   await page.evaluate(async () => {
-    const [one, other] = [...document.querySelectorAll('.list a')].filter((link) => /trench|wave/.test(link.textContent));
+    const frame = () => new Promise((resolve) => setTimeout(resolve));
     for (let time = 0; time < 50; time += 1) {
+      document.querySelector('nav.tabs button')?.click(); // on a phone the list is seen instead of the chat
+      await frame();
+      const [one, other] = [...document.querySelectorAll('.list a')].filter((link) => /trench|wave/.test(link.textContent));
       (time % 2 ? one : other).click();
       await new Promise((resolve) => setTimeout(resolve, time % 10 ? 0 : 30));
     }
@@ -82,21 +95,21 @@ await story(
     await ask(page, 'What is the tallest wave?');
     await says(page, 'Thirty metres.');
     await rest(page);
-    await page.getByRole('button', { name: 'New conversation' }).click();
+    await startAnother(page);
     await ask(page, 'What is the deepest trench?');
     await says(page, 'The Mariana trench.');
     await rest(page);
     await page.locator('#composer').fill('A draft of the second');
     await switchQuickly(page);
-    await page.locator('.list a', { hasText: 'tallest wave' }).click();
+    await goTo(page, 'tallest wave');
     await says(page, 'Thirty metres.');
     assert.equal(await page.locator('#composer').inputValue(), '');
-    await page.locator('.list a', { hasText: 'deepest trench' }).click();
+    await goTo(page, 'deepest trench');
     await says(page, 'The Mariana trench.');
     assert.equal(await page.locator('#composer').inputValue(), 'A draft of the second');
     await page.locator('#composer').fill('');
     await editRefused(page);
-    await page.getByRole('button', { name: 'New conversation' }).click();
+    await startAnother(page);
     const answers = await answersRefused(page);
     const streams = await page.evaluate(() => window.streams);
     assert.deepEqual(streams, { now: 1, most: 1 });

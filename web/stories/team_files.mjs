@@ -1,5 +1,5 @@
 // A file of the team, from the question to the undo; and the other tenant, who sees none of it.
-import { accessible, ask, assert, eventually, rest, says, showPanel, signIn, story, told, url } from './kit.mjs';
+import { accessible, ask, assert, eventually, rest, says, showChat, showConversations, signIn, story, told, url } from './kit.mjs';
 
 const { keys, path, place } = told;
 
@@ -48,6 +48,7 @@ await story(
     await accessible(page, 'team-file');
 
     // The record, and back.
+    await showChat(page);
     await decision.getByRole('button', { name: 'Undo' }).click();
     const row = page.getByRole('list', { name: 'Change history' }).getByRole('listitem').filter({ hasText: path });
     await row.getByText('Edited').waitFor();
@@ -71,6 +72,7 @@ await story(
     await page.reload();
     await page.getByTitle('This conversation uses the workspace board').first().waitFor();
     await decision.waitFor();
+    await showConversations(page);
     await page.getByRole('link', { name: 'Team files' }).click();
     await page.getByRole('heading', { name: 'Team files', level: 1 }).waitFor();
     await page.getByRole('main').getByRole('button', { name: `Folder ${place.slice(1)}` }).click();

@@ -1,5 +1,5 @@
 // A map grows with the talk; the person accepts, refuses with a reason, and jumps to where things come from.
-import { accessible, ask, assert, COLD, eventually, open, rest, says, showPanel, story } from './kit.mjs';
+import { accessible, ask, assert, COLD, eventually, isOnPhone, open, rest, says, showChat, showPanel, story } from './kit.mjs';
 import { everyForm, shoot } from './views.mjs';
 
 const backup = process.argv[2];
@@ -17,6 +17,7 @@ await story(async ({ page }) => {
   await rest(page);
   await showPanel(page, 'Map');
   const panel = page.getByRole('tabpanel');
+  const showMap = () => isOnPhone && showPanel(page, 'Map'); // on a desk it is beside the chat
   // The drawing comes first; the list is behind a toggle, and the choice survives a reload.
   await panel.getByRole('region', { name: 'Argument map' }).waitFor();
   assert.equal(await panel.getByRole('tree').count(), 0);
@@ -24,6 +25,7 @@ await story(async ({ page }) => {
   await panel.locator('svg .node').filter({ hasText: 'Paper has no use' }).click();
   await panel.getByRole('group', { name: 'Premise', exact: true }).waitFor();
   await everyForm(page, 'tutor-talk', { panel: 'Map' });
+  await showMap();
   await panel.getByRole('button', { name: 'List', exact: true }).click();
   const tree = panel.getByRole('tree');
   const line = (words) => tree.getByRole('treeitem').filter({ hasText: words });
@@ -31,9 +33,11 @@ await story(async ({ page }) => {
   assert.equal(await tree.getByRole('treeitem').count(), 4);
 
   // The move of the turn is a chip over the tutor's words.
+  await showChat(page);
   const chip = page.getByRole('button', { name: 'Asks for the premise behind it' });
   await chip.click();
   await page.getByText('Nothing supports the claim. Chosen by the tutor.').waitFor();
+  await showMap();
 
   // By keys: the claim is theirs, and it leads to where they said it.
   await line('Money is trust.').focus();
@@ -41,6 +45,7 @@ await story(async ({ page }) => {
   const claim = panel.getByRole('group', { name: 'Claim' });
   await claim.getByRole('button', { name: 'Go to message' }).click();
   await eventually(async () => assert.equal(await focused(page), 'I hold that money is trust.'));
+  await showMap();
   await claim.getByRole('button', { name: 'I hold this' }).click();
   await line('Money is trust.').getByText('you, held').waitFor();
 
@@ -52,11 +57,14 @@ await story(async ({ page }) => {
   await line('Paper has no use of its own.').waitFor({ state: 'detached' });
   await panel.getByText('2 changes will be sent with your next message.').waitFor();
   await page.reload();
+  await showMap();
   await panel.getByText('2 changes will be sent with your next message.').waitFor();
   await accessible(page, 'decisions');
   await panel.getByRole('button', { name: 'Send to the tutor now' }).click();
+  await showChat(page);
   await says(page, 'You are right: paper burns well.');
   await rest(page);
+  await showMap();
   await panel.getByText('changes will be sent with your next message').waitFor({ state: 'detached' });
   assert.equal(await tree.getByRole('treeitem').count(), 3);
   await panel.getByText('Rejected (1)').waitFor();
@@ -81,6 +89,7 @@ await story(async ({ page }) => {
   await dock.getByRole('button', { name: 'Send' }).click();
   await says(page, 'Both have spoken. Where does that leave you?');
   await rest(page);
+  await showMap();
   await line('A note is taken').getByText('Advocate, held').waitFor();
   assert.equal(await line('Taxes make money').count(), 0);
 

@@ -1,16 +1,18 @@
 // What the wallet's stories share.
-import { ask, assert, eventually, open, says } from './kit.mjs';
+import { ask, assert, conversations, eventually, open, says, showConversations } from './kit.mjs';
 
 export const wallet = (page) => page.getByRole('main');
 
 /** Show the wallet's page. */
 export async function showWallet(page) {
+  await showConversations(page);
   await page.getByRole('link', { name: 'Wallet', exact: true }).click();
   await page.getByRole('heading', { name: 'Wallet', exact: true }).waitFor();
 }
 
-export async function showChat(page, title) {
-  await page.getByRole('navigation', { name: 'Conversations' }).getByRole('link', { name: title }).first().click(); // the newest
+export async function showConversation(page, title) {
+  await showConversations(page);
+  await conversations(page).getByRole('link', { name: title }).first().click(); // the newest
   await page.locator('#composer').waitFor();
 }
 

@@ -1,6 +1,6 @@
 // Fund from the mint, lock 256, run until exhausted, top up, finish, receive the refund.
 import { accessible, assert, eventually, open, rest, showPanel, story } from './kit.mjs';
-import { ask, balance, budget, dock, fund, hasBalance, line, says, settled, showChat, showWallet } from './wallet_kit.mjs';
+import { ask, balance, budget, dock, fund, hasBalance, line, says, settled, showConversation, showWallet } from './wallet_kit.mjs';
 
 await story(async ({ page }) => {
   await open(page);
@@ -20,18 +20,18 @@ await story(async ({ page }) => {
   await line(page).getByText('250 spent').waitFor();
   await accessible(page, 'exhausted');
 
-  await dock(page).getByRole('spinbutton', { name: 'Sats to top up' }).fill('100');
-  await dock(page).getByRole('button', { name: 'Top up 100 sats' }).click();
+  await dock(page).getByText('Paid from your wallet.').waitFor();
+  await dock(page).getByRole('button', { name: 'Pay 102 sats and go on' }).click();
   await says(page, 'Counted to five.');
   await rest(page);
-  await line(page).getByText('54 sats left').waitFor();
+  await line(page).getByText('55 sats left').waitFor();
   await line(page).getByText('300 spent').waitFor();
   await showPanel(page, 'Work');
   const meter = page.getByRole('region', { name: 'Used in this run' });
   await eventually(async () => assert.match(await meter.innerText(), /sats in total\s*300/));
 
   await line(page).getByRole('button', { name: 'Finish and refund' }).click();
-  await line(page).getByText('53 sats refunded').waitFor();
+  await line(page).getByText('54 sats refunded').waitFor();
   await line(page).getByText('Wallet 695 sats').waitFor();
   await showWallet(page);
   await hasBalance(page, 695);
@@ -39,7 +39,7 @@ await story(async ({ page }) => {
   await page.reload();
   await hasBalance(page, 695);
   assert.equal(coins.reduce((sum, coin) => sum + coin.amount, 0), await balance(page));
-  await showChat(page, 'Count to five');
-  await line(page).getByText('53 sats refunded').waitFor();
+  await showConversation(page, 'Count to five');
+  await line(page).getByText('54 sats refunded').waitFor();
   return { balance: 695, coins };
 });

@@ -1,22 +1,16 @@
 // Each view of the wallet, light and dark, on a desk and on a phone, without a violation; pictures on demand.
-import { accessible, colours, DESKTOP, open, PHONE, rest, says, story } from './kit.mjs';
+import { accessible, inEachForm, open, rest, says, showChat, showConversations, story } from './kit.mjs';
 import { shoot } from './views.mjs';
 import { ask, dock, fund, hasBalance, line } from './wallet_kit.mjs';
 
 await story(async ({ page }) => {
-  const look = async (name, prepare = async () => {}) => {
-    for (const theme of ['light', 'dark']) {
-      await colours(page, theme);
-      for (const [form, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
-        await page.setViewportSize(size);
-        await prepare(form);
-        await accessible(page, `${name}, ${theme}, ${form}`);
-        await shoot(page, `wallet-${name}-${form}-${theme}`);
-      }
-    }
-    await page.setViewportSize(DESKTOP);
-  };
-  const chat = async (form) => form === 'phone' && page.getByRole('button', { name: 'Chat' }).click();
+  const look = (name, prepare = () => {}) =>
+    inEachForm(page, async (form, theme) => {
+      await prepare();
+      await accessible(page, `${name}, ${theme}, ${form}`);
+      await shoot(page, `wallet-${name}-${form}-${theme}`);
+    });
+  const chat = () => showChat(page);
   const wallet = () => page.getByRole('heading', { name: 'Wallet', exact: true }).waitFor(); // "Chat" would leave its page
 
   await open(page);
@@ -24,9 +18,9 @@ await story(async ({ page }) => {
   await look('line', chat);
   await line(page).getByRole('button', { name: 'Set a budget' }).click();
   const sheet = page.getByRole('dialog');
-  await sheet.getByText('Add money first').waitFor();
+  await sheet.getByRole('button', { name: 'Pay 257 sats and set the budget' }).waitFor();
   await look('budget-empty');
-  await sheet.getByRole('button', { name: 'By token' }).click();
+  await sheet.getByText('Use a token instead').click();
   await look('budget-token');
   await page.keyboard.press('Escape');
   await sheet.waitFor({ state: 'detached' });
@@ -43,6 +37,7 @@ await story(async ({ page }) => {
   isPaid = true;
   await hasBalance(page, 1000);
 
+  await showConversations(page);
   await page.getByRole('button', { name: 'New conversation' }).click();
   await line(page).getByRole('button', { name: 'Set a budget' }).click();
   await page.getByRole('dialog').getByText('Enough for about 5 model calls.').waitFor();
@@ -56,7 +51,7 @@ await story(async ({ page }) => {
   await look('exhausted', chat);
   await dock(page).getByText('Pay with another wallet').click();
   await look('exhausted-other', chat);
-  await dock(page).getByRole('button', { name: /Top up/ }).click();
+  await dock(page).getByRole('button', { name: /and go on/ }).click();
   await says(page, 'Counted to two.');
   await rest(page);
   await page.goto(new URL('/wallet', page.url()).href);
@@ -65,5 +60,5 @@ await story(async ({ page }) => {
   await page.getByText('Restore from 12 words').click();
   await look('page', wallet);
   await page.getByRole('button', { name: 'Finish and refund' }).click();
-  await hasBalance(page, 1000 - 61 - 101 + 57);
+  await hasBalance(page, 1000 - 61 - 102 + 58);
 });

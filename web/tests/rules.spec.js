@@ -27,6 +27,71 @@ describe('components', () => {
   });
 });
 
+describe('languages', () => {
+  const stylesOf = (path) => (path.endsWith('.css') ? read(path) : (read(path).match(/<style>[\s\S]*<\/style>/)?.[0] ?? ''));
+  const styled = files.filter((path) => /\.(svelte|css)$/.test(path));
+
+  /** Declarations that put something left or right, whichever way the language is written. */
+  function physical(styles) {
+    const sides = /^\s*(?:(?:margin|padding|border|scroll-margin|scroll-padding)-)?(?:left|right)(?:-\w+)?:|(?:text-align|float): *(?:left|right)|border-\w+-(?:left|right)-radius/gm;
+    const fours = [...styles.matchAll(/\b(?:margin|padding|inset): ([^;]+);/g)].filter(([, value]) => {
+      const parts = value.replaceAll(/\([^()]*(?:\([^()]*\)[^()]*)*\)/g, (group) => group.replaceAll(' ', '')).split(' ');
+      return parts.length === 4 && parts[1] !== parts[3];
+    });
+    return [...(styles.match(sides) ?? []), ...fours.map(([whole]) => whole)];
+  }
+
+  it('written from right to left turn the layout round', () => {
+    const found = (styles) => physical(styles).length;
+    expect([found('a {\n  left: 0;\n  text-align: right;\n  border-left-color: red;\n}'), found('padding: 0 1px 0 calc(-1 * var(--a));')]).toEqual([3, 1]);
+    expect([found('inset-inline-start: 0; --left: 1;'), found('padding: 0 calc(1 * 2px) 0 calc(1 * 2px);')]).toEqual([0, 0]);
+    expect(styled.flatMap((path) => physical(stylesOf(path)).map((words) => `${path}: ${words.trim()}`))).toEqual([]);
+  });
+
+  /** The tags of a component, with `{…}` emptied, and the words between them. */
+  function partsOf(component) {
+    const markup = component.replaceAll(/<script[\s\S]*?<\/script>|<style>[\s\S]*?<\/style>|<!--[\s\S]*?-->/g, '');
+    let depth = 0;
+    const bare = [...markup].map((letter) => {
+      if (letter === '{') depth += 1;
+      else if (letter === '}') depth -= 1;
+      return depth > 0 ? (letter === '{' ? '{' : '') : letter;
+    });
+    const tags = bare.join('').match(/<[^<>]*>/g) ?? [];
+    return { tags, words: bare.join('').replaceAll(/<[^<>]*>|[{}]/g, '\n').split('\n') };
+  }
+
+  /** Words that are written in a component itself. */
+  function literalsOf(component) {
+    const { tags, words } = partsOf(component);
+    const named = /\b(?:aria-label|aria-description|title|placeholder|alt|label|hint)="[^"{]*\p{L}{2}[^"]*"/gu;
+    return [...tags.flatMap((tag) => tag.match(named) ?? []), ...words.filter((text) => /\p{L}{2}/u.test(text))];
+  }
+
+  it('have all words of components in text files', () => {
+    expect(literalsOf('<p title="Open it">{a ? { b } : "c"} Close</p>')).toEqual(['title="Open it"', ' Close']);
+    expect(literalsOf('<script>const a = 1;</script><a href="/help" title={text.a}>{text.b}</a>')).toEqual([]);
+    expect(components.flatMap((path) => literalsOf(read(path)).map((words) => `${path}: ${words.trim()}`))).toEqual([]);
+  });
+
+  it('have all words of errors that people read in text files', () => {
+    const worded = /new WalletError\(['"`]|super\(['"`]/;
+    expect(worded.test("throw new WalletError('Damaged.')")).toBe(true);
+    expect(sources.filter((path) => path.includes('features/wallet/') && worded.test(read(path)))).toEqual([]);
+  });
+
+  it('can be written in every field in their own direction', () => {
+    const fields = (path) => partsOf(read(path)).tags.filter((tag) => /^<(textarea|input)\b/.test(tag));
+    const isWords = (tag) => !/\btype=(?:\{|"(?!text|search))/.test(tag);
+    expect(components.filter((path) => fields(path).some((tag) => isWords(tag) && !tag.includes('dir="auto"')))).toEqual([]);
+  });
+
+  it('decide how dates and numbers are written', () => {
+    const own = /\bIntl\.|\.toLocale\w+\(|\.toFixed\(/;
+    expect(sources.filter((path) => own.test(read(path)))).toEqual(['lib/format.ts']);
+  });
+});
+
 describe('sources', () => {
   it('reach the browser’s storage by the one helper that survives its refusal', () => {
     const direct = sources.filter((path) => /\b(local|session)Storage\b/.test(read(path)));
@@ -37,12 +102,13 @@ describe('sources', () => {
 describe('imports', () => {
   /** From the bottom up; the longest match counts. */
   const layers = [
+    'lib/browser-storage.ts',
+    'lib/languages',
     'lib/format.ts',
     'lib/text.ts',
     'lib/sha256.ts',
     'lib/invisible.ts',
     'lib/locks.ts',
-    'lib/browser-storage.ts',
     'lib/download.ts',
     'lib/persistence.ts',
     'lib/protocol',
@@ -57,10 +123,12 @@ describe('imports', () => {
     'lib/components',
     'lib/features',
     'lib/extensions/installed.ts',
+    'lib/languages/catalogues',
   ];
   const known = new Set(sources);
 
-  function layerOf(path) {
+  function layerOf(file) {
+    const path = file.replace(/text\.[a-z]+\.ts$/, 'text.ts'); // a translation is where its English is
     const [best] = layers.filter((layer) => path === layer || path.startsWith(`${layer}/`)).sort((a, b) => b.length - a.length);
     return layers.indexOf(best);
   }
@@ -77,7 +145,7 @@ describe('imports', () => {
   function globbed(path, pattern) {
     const target = normalize(join(dirname(path), pattern));
     const escaped = target.replace(/[.+^${}()|[\]\\]/g, '\\$&');
-    const form = new RegExp(`^${escaped.replaceAll('**', '.+').replaceAll('*', '[^/]+')}$`);
+    const form = new RegExp(`^${escaped.replaceAll('*', '[^/]*').replaceAll('[^/]*[^/]*/', '(?:.+/)?')}$`);
     return sources.filter((file) => form.test(file));
   }
 
@@ -118,6 +186,7 @@ describe('imports', () => {
     expect(seen("const load = () => import('../../App.svelte');")).toEqual(['App.svelte']);
     expect(seen("new Worker(new URL('./frames.ts', import.meta.url));")).toEqual(['lib/state/frames.ts']);
     expect(seen("import.meta.glob<{ default: Extension }>('../features/*/index.ts');")).toContain('lib/features/wallet/index.ts');
+    expect(seen("import.meta.glob('../**/*text.de.ts', { eager: true });")).toContain('lib/components/help/text.de.ts');
     expect(seen("import { marked } from 'marked';")).toEqual([]);
   });
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from bathysphere.cli.database import add_database_arguments, run_on_database
+from bathysphere.cli.database import add_database_actions, run_on_database
 
 if TYPE_CHECKING:
     from bathysphere.engine.audit.log import AuditEntry
@@ -14,15 +14,14 @@ HELP = "list and verify what operators and people did"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `audit list|verify|head`."""
-    add_database_arguments(parser)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="list what was done, newest first")
+    add_action = add_database_actions(parser)
+    listed = add_action("list", help="list what was done, newest first")
     listed.add_argument("--tenant", help="only what concerns this tenant")
     listed.add_argument("--kind", help="only this kind, such as key.created")
     listed.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
-    verify = actions.add_parser("verify", help="compute the chain again; name what is broken")
+    verify = add_action("verify", help="compute the chain again; name what is broken")
     verify.add_argument("--head", metavar="HEAD", help="a published head that must be in the chain")
-    actions.add_parser("head", help="print the head of the chain: one line that can be published")
+    add_action("head", help="print the head of the chain: one line that can be published")
 
 
 def run(args: argparse.Namespace) -> int:

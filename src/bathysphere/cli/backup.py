@@ -29,10 +29,17 @@ async def _back_up(pool: "Pool", args: argparse.Namespace) -> None:
     import asyncio
 
     from bathysphere.engine.database.dumps import back_up
+    from bathysphere.engine.database.encryption_keys import recorded_keys
 
     programs = client_programs(args.settings)
     await asyncio.to_thread(back_up, str(pool.conninfo), args.file, programs=programs)
     print(f"Wrote {args.file} ({args.file.stat().st_size / 1e6:.1f} MB). It contains everything.")
+    async with pool.connection() as connection:
+        keys = await recorded_keys(connection)
+    if keys:
+        print(
+            f"Contents are encrypted. Without these keys the backup is useless: {', '.join(keys)}."
+        )
 
 
 def client_programs(settings: "ServerSettings") -> Path | None:

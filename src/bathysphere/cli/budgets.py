@@ -5,7 +5,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from bathysphere.cli.database import add_database_arguments, run_on_database
+from bathysphere.cli.database import add_database_actions, run_on_database
 
 if TYPE_CHECKING:
     from bathysphere.engine.database.pool import Pool
@@ -15,12 +15,11 @@ HELP = "set, list and remove budgets of users and tenants"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `budgets set|list|remove`."""
-    add_database_arguments(parser)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    set_ = actions.add_parser("set", help="set a budget per calendar month, or change it")
+    add_action = add_database_actions(parser)
+    set_ = add_action("set", help="set a budget per calendar month, or change it")
     set_.add_argument("amount", type=_amount, help="such as 2000000, or 50 with --unit EUR")
-    actions.add_parser("list", help="list the budgets that were set")
-    remove = actions.add_parser("remove", help="remove a budget")
+    add_action("list", help="list the budgets that were set")
+    remove = add_action("remove", help="remove a budget")
     for each in (set_, remove):
         each.add_argument("--tenant", required=True, help="tenant")
         each.add_argument("--user", default="", help="user of the tenant (default: all of it)")

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,21 @@ def add_database_arguments(parser: argparse.ArgumentParser, *, redis: str | None
     parser.add_argument("--data-dir", type=Path, metavar="FOLDER", help="data folder")
 
 
+def add_database_actions(
+    parser: argparse.ArgumentParser, *, redis: str | None = None
+) -> Callable[..., argparse.ArgumentParser]:
+    """Declare a command with actions; the options of the database go before or after the action.
+
+    Returns what declares an action, with the arguments of argparse's `add_parser`.
+    """
+    add_database_arguments(parser, redis=redis)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    # Without defaults of their own, which would replace what was given before the action.
+    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    add_database_arguments(options, redis=redis)
+    return partial(actions.add_parser, parents=[options])
+
+
 def run_on_database(action: Action, args: argparse.Namespace, **settings: Any) -> None:
     """Run an action with a pool; `args` gets the settings of the server as `settings`."""
     import asyncio
@@ -39,16 +55,18 @@ def run_on_database(action: Action, args: argparse.Namespace, **settings: Any) -
 async def _with_pool(settings: "ServerSettings", action: Action, args: argparse.Namespace) -> None:
     """Run an action on the configured database, or the embedded one of the data folder."""
     from contextlib import AsyncExitStack
+    from dataclasses import replace
 
     import psycopg
 
     from bathysphere.core.errors import ConfigError
     from bathysphere.engine.database.pool import open_pool
-    from bathysphere.server.process.database import database_of
+    from bathysphere.server.process.database import database_of, encryption_of
 
     async with AsyncExitStack() as stack:
         if settings.is_embedded:
-            database = await _embedded(settings.data_dir, stack)
+            embedded = await _embedded(settings.data_dir, stack)
+            database = replace(embedded, encryption=encryption_of(settings))
         else:
             database = database_of(settings, with_worker=False)
             # Fail fast for the person waiting; a pool would retry for half a minute.

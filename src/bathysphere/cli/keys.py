@@ -4,7 +4,7 @@ import argparse
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bathysphere.cli.database import add_database_arguments, run_on_database
+from bathysphere.cli.database import add_database_actions, run_on_database
 
 if TYPE_CHECKING:
     from bathysphere.engine.database.pool import Pool
@@ -15,9 +15,8 @@ HELP = "create, list and revoke API keys"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `keys create|list|revoke`."""
-    add_database_arguments(parser)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    create = actions.add_parser("create", help="create a key; it is shown only once")
+    add_action = add_database_actions(parser)
+    create = add_action("create", help="create a key; it is shown only once")
     create.add_argument("--tenant", required=True, help="tenant whose data the key can access")
     create.add_argument("--user", required=True, help="user within the tenant")
     create.add_argument("--label", default="", help="description of the key")
@@ -27,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_DAYS,
         help=f"days until it expires (default: {DEFAULT_DAYS}; 0: never)",
     )
-    actions.add_parser("list", help="list keys, without their secrets")
-    revoke = actions.add_parser("revoke", help="revoke a key immediately")
+    add_action("list", help="list keys, without their secrets")
+    revoke = add_action("revoke", help="revoke a key immediately")
     revoke.add_argument("key_id", help="key id, as shown by `list`")
 
 

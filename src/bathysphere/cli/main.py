@@ -36,6 +36,7 @@ COMMANDS = (
     "migrate",
     "backup",
     "restore",
+    "encryption",
     "agents",
     "models",
     "eval",

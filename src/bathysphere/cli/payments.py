@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from bathysphere.cli.database import add_database_arguments, run_on_database
+from bathysphere.cli.database import add_database_actions, run_on_database
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,13 +19,12 @@ PROBLEMS_FOUND = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `payments audit|sweep|stuck|withdraw`."""
-    add_database_arguments(parser)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    actions.add_parser("audit", help="check every invariant; exits with 3 if one fails")
-    sweep = actions.add_parser("sweep", help="close and settle due payments now; needs the mint")
+    add_action = add_database_actions(parser)
+    add_action("audit", help="check every invariant; exits with 3 if one fails")
+    sweep = add_action("sweep", help="close and settle due payments now; needs the mint")
     sweep.add_argument("--turns", type=int, default=1, help="number of passes (default: 1)")
-    actions.add_parser("stuck", help="show swaps that the mint has neither completed nor rejected")
-    withdraw = actions.add_parser("withdraw", help="withdraw earnings as a token for any wallet")
+    add_action("stuck", help="show swaps that the mint has neither completed nor rejected")
+    withdraw = add_action("withdraw", help="withdraw earnings as a token for any wallet")
     withdraw.add_argument("--sats", type=int, metavar="N", help="amount (default: all)")
     withdraw.add_argument("--again", metavar="ID", help="show the token of an earlier withdrawal")
 

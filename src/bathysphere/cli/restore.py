@@ -45,6 +45,7 @@ async def _restore(pool: "Pool", args: argparse.Namespace) -> None:
     from bathysphere.cli.backup import client_programs
     from bathysphere.engine.audit.recording import OPERATOR, Recorded, record
     from bathysphere.engine.database.dumps import restore
+    from bathysphere.engine.database.encryption_keys import check_keys
     from bathysphere.engine.database.epoch import BEGIN_EPOCH
     from bathysphere.engine.database.pool import Database
     from bathysphere.server.process.database import migrate_database
@@ -62,7 +63,11 @@ async def _restore(pool: "Pool", args: argparse.Namespace) -> None:
     await migrate_database(Database(url=url))
     async with pool.connection() as connection, connection.transaction():
         await record(connection, restored)
-    print(f"Restored {args.file}. Start the processes.")
+    print(f"Restored {args.file}.")
+    # The restore is done: this only says now, and not when a process starts, which key is missing.
+    async with pool.connection() as connection:
+        await check_keys(connection, pool.encryption)
+    print("Start the processes.")
 
 
 async def _refuse_if_used(pool: "Pool") -> None:

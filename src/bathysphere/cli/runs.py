@@ -4,7 +4,7 @@ import argparse
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bathysphere.cli.database import add_database_arguments, run_on_database
+from bathysphere.cli.database import add_database_actions, run_on_database
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -19,17 +19,16 @@ STATUSES = ("pending", "running", "success", "error", "interrupted", "timeout", 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `runs list|dead|show|cancel|requeue|replay`."""
-    add_database_arguments(parser, redis="Redis URL, to tell readers of a cancel")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="list runs, newest first")
+    add_action = add_database_actions(parser, redis="Redis URL, to tell readers of a cancel")
+    listed = add_action("list", help="list runs, newest first")
     listed.add_argument("--status", choices=STATUSES, help="only runs with this status")
-    dead = actions.add_parser("dead", help="list runs that were given up, newest first")
+    dead = add_action("dead", help="list runs that were given up, newest first")
     for each in (listed, dead):
         each.add_argument("--tenant", help="only runs of this tenant")
         each.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
     for name, words in _ONE_RUN.items():
-        actions.add_parser(name, help=words).add_argument("run_id", help="run id, as listed")
-    replay = actions.add_parser("replay", help="run a failed run again after its last step")
+        add_action(name, help=words).add_argument("run_id", help="run id, as listed")
+    replay = add_action("replay", help="run a failed run again after its last step")
     which = replay.add_mutually_exclusive_group(required=True)
     which.add_argument("run_id", nargs="?", help="run id, as listed")
     which.add_argument("--all-dead", action="store_true", help="all runs that were given up")
@@ -107,7 +106,7 @@ async def _cancel(pool: "Pool", runs: "RunOperations", args: argparse.Namespace)
 
     found = await runs.get(_id(args.run_id))
     async with open_services(
-        database=Database(url=str(pool.conninfo)),
+        database=Database(url=str(pool.conninfo), encryption=pool.encryption),
         graphs=Graphs({}),
         redis_url=secret(args.settings.redis_url),
     ) as services:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bathysphere.cli.database import add_database_arguments, run_on_database
+from bathysphere.cli.database import add_database_actions, run_on_database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,11 +20,10 @@ HELP = "export or delete everything of one person"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `users export|delete`."""
-    add_database_arguments(parser, redis="Redis URL, to delete live events")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    export = actions.add_parser("export", help="write everything of a person to a zip archive")
+    add_action = add_database_actions(parser, redis="Redis URL, to delete live events")
+    export = add_action("export", help="write everything of a person to a zip archive")
     export.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="new file")
-    delete = actions.add_parser("delete", help="count what would be deleted; with --yes, delete it")
+    delete = add_action("delete", help="count what would be deleted; with --yes, delete it")
     delete.add_argument("--yes", action="store_true", help="delete; this cannot be undone")
     delete.add_argument(
         "--forfeit-money", action="store_true", help="delete even if money was not paid back"
@@ -52,7 +51,7 @@ async def _act(pool: "Pool", args: argparse.Namespace) -> None:
 
     owner = Owner(tenant=args.tenant or _only_tenant(args.settings), user=args.user)
     async with open_services(
-        database=Database(url=str(pool.conninfo)),
+        database=Database(url=str(pool.conninfo), encryption=pool.encryption),
         graphs=Graphs({}),
         redis_url=secret(args.settings.redis_url),
         payments=PaymentSettings.from_environment(),

@@ -128,6 +128,12 @@ class InvalidWebhook(CallerError):
     code = "invalid_webhook"
 
 
+class InvalidPushSubscription(CallerError):
+    """A browser's subscription whose endpoint or keys cannot be used."""
+
+    code = "invalid_push_subscription"
+
+
 class TooManyCrons(CallerError):
     """The tenant has reached its limit of schedules."""
 
@@ -181,3 +187,45 @@ class Superseded(BathysphereError):
 
     code = "superseded"
     ends_run = True
+
+
+class EncryptionKeyMissing(ConfigError):
+    """Contents are encrypted with a key that the settings do not have."""
+
+    code = "encryption_key_missing"
+    ends_run = True
+
+    @classmethod
+    def of(cls, key_id: str) -> Self:
+        """Name the key."""
+        return cls(
+            f"Encryption key '{key_id}' is missing",
+            hint="stored contents need it: add it to BATHYSPHERE_ENCRYPTION_KEYS",
+        )
+
+
+class EncryptionKeyWrong(ConfigError):
+    """The settings have another key under the id of one that contents are encrypted with."""
+
+    code = "encryption_key_wrong"
+
+    @classmethod
+    def of(cls, key_id: str) -> Self:
+        """Name the key."""
+        return cls(
+            f"Encryption key '{key_id}' is not the one that stored contents were encrypted with",
+            hint="set the original key, and give a new key another id",
+        )
+
+
+class DecryptionFailed(BathysphereError):
+    """A stored value was changed, moved, or is plain text where that is refused."""
+
+    code = "decryption_failed"
+    ends_run = True
+
+
+class MessageSearchOff(CallerError):
+    """Messages cannot be searched: the server does not store their words."""
+
+    code = "message_search_off"

@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
 
 from bathysphere.core.identity import Owner
+from bathysphere.engine.encryption.cipher import Encryption
+from bathysphere.engine.encryption.work import open_work
 
 RunStatus = Literal["pending", "running", "success", "error", "interrupted", "timeout", "cancelled"]
 ACTIVE: tuple[RunStatus, ...] = ("pending", "running")
@@ -171,12 +173,14 @@ class Run:
         return self.status not in ACTIVE
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Build a run from a row of `engine.runs`."""
+    def from_row(cls, row: Mapping[str, Any], encryption: Encryption) -> Self:
+        """Build a run from a row of `engine.runs`, whose contents are opened."""
+        cipher = encryption.tenant(row["tenant"])
+        place = {"thread_id": row["thread_id"], "run_id": row["run_id"]}
         values = {name: row[name] for name in _PLAIN_OF_RUN}
         return cls(
             owner=Owner(tenant=row["tenant"], user=row["owner"]),
-            work=Work.from_json(row["work"]),
+            work=Work.from_json(open_work(row["work"], cipher, **place)),
             has_interrupt=row.get("has_interrupt", False),
             has_checkpoints=row.get("has_checkpoints", True),
             **values,

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.database.resealing import COPIED, Reading, reseal
 from bathysphere.engine.database.tenant_reads import tenant_connection
 from bathysphere.engine.errors import ThreadBusy, ThreadNotFound
 from bathysphere.engine.events.log import EventLog
@@ -166,7 +167,20 @@ class Threads:
             values = {"from": thread_id, "to": to, "from_text": str(thread_id), "to_text": str(to)}
             for statement in _COPY:
                 await connection.execute(statement, values)
+            await self._reseal_copy(connection, thread_id, to, owner)
         return await self.get(to, owner=owner)
+
+    async def _reseal_copy(
+        self, connection: Connection, thread_id: UUID, to: UUID, owner: Owner
+    ) -> None:
+        """Seal the copied values for their new thread: they open at the old one only."""
+        encryption = self._pool.encryption
+        if not encryption.keys.keys:
+            return
+        cipher = encryption.tenant(owner.tenant)
+        reading = Reading(thread_id=str(thread_id), cipher=cipher, is_copy=True)
+        for table in COPIED:
+            await reseal(connection, table, reading, str(to))
 
     async def delete(self, thread_id: UUID, *, owner: Owner) -> None:
         """Delete the thread and everything that belongs to it, in one transaction.

@@ -108,6 +108,9 @@ def chat_model(name: ModelName, settings: ModelSettings, *, retries: int) -> "Ba
         temperature=settings.temperature,
         timeout=settings.timeout_s,
         max_retries=retries,
+        # Always streamed: the time limit is for the next token, while a whole answer can take a
+        # processor minutes.
+        streaming=True,
         stream_usage=True,
         use_responses_api=False,
         extra_body={"return_progress": True},

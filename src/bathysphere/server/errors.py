@@ -36,6 +36,7 @@ STATUSES = {
     "cron_not_found": 404,
     "invalid_schedule": 422,
     "invalid_webhook": 422,
+    "invalid_push_subscription": 422,
     "too_many_crons": 429,
     "checkpoint_not_found": 404,
     "item_not_found": 404,
@@ -75,6 +76,7 @@ STATUSES = {
     "field_not_writable": 422,
     "context_not_declared": 422,
     "not_supported": 422,
+    "message_search_off": 422,
     "identity_unavailable": 503,
 }
 """HTTP status by error code. Other codes get the status of their base class."""

@@ -78,6 +78,8 @@ class SeaweedServer(TetheredServer):
             *("-s3", f"-s3.port={s3}", f"-s3.config={config}", f"-master.port={master}"),
             *(f"-volume.port={volume}", f"-filer.port={self._filer}"),
             *("-master.volumeSizeLimitMB=64", "-volume.max=20", "-master.telemetry=false"),
+            # Their fixed ports would allow only one server on this machine.
+            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
         ]
         return [*leash, program, "server", *options]
 

@@ -5,6 +5,7 @@ once the address answers, and stops it (its own process, never by name) when sta
 """
 
 import contextlib
+import os
 import random
 import socket
 import subprocess
@@ -54,8 +55,7 @@ def _say_when_it_listens(url: str, held: "subprocess.Popen[bytes]") -> None:
 
 
 def _end_when_it_ends(held: "subprocess.Popen[bytes]") -> None:
-    held.wait()
-    sys.stdin.close()
+    os._exit(held.wait())  # closing standard input would not end the read in the main thread
 
 
 def _stop(held: "subprocess.Popen[bytes]") -> None:

@@ -39,9 +39,15 @@ function tethered({ device = new Device(FILES), tools = device.tools(), ...optio
 // `c1=… | c2=…` as an object.
 const results = (made) =>
   Object.fromEntries((lastText(made) ?? "").replace(/^ai:/, "").split(" | ").map((part) => part.split(/=(.*)/s).slice(0, 2)));
+// Between two runs of a thread nothing is loading, though the second one's words may have begun.
+async function isWhole(made) {
+  const { values } = await newClient().threads.getState(snapshot(made).threadId);
+  return lastText(made) === `ai:${values.messages.at(-1).content}`;
+}
 const answered = (made, ...calls) =>
-  until(`results of ${calls}`, () =>
-    calls.every((call) => call in results(made)) && !snapshot(made).isLoading && results(made), 60000);
+  until(`results of ${calls}`, async () =>
+    calls.every((call) => call in results(made)) && !snapshot(made).isLoading &&
+    await isWhole(made) && results(made), 60000);
 const is = (interrupt, call) => interrupt.value.tool_call_id === call;
 
 async function rests(made) {

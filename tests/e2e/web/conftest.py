@@ -1,6 +1,7 @@
 """The browser app on the real `bathysphere serve`: PostgreSQL, Redis, a scripted model, Chromium.
 
-`WEB_COUNT=10 pytest tests/e2e/web` runs every story so many times in a row. A story that
+`WEB_COUNT=10 pytest tests/e2e/web` runs every story so many times in a row, and `STORY_FORM` says
+on what: `desk-light`, `desk-dark`, `phone-light` or `phone-dark`. A story that
 waited in vain on a page without errors is told once more, and listed (`tests/conftest.py`).
 """
 
@@ -21,7 +22,7 @@ STORY_SECONDS = 150
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if COUNT > 1 and "story" in metafunc.fixturenames:
+    if COUNT > 1 and {"story", "rig", "serve"} & set(metafunc.fixturenames):
         metafunc.fixturenames.append("turn")
         metafunc.parametrize("turn", range(COUNT))
 

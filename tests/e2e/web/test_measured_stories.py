@@ -49,3 +49,15 @@ def test_a_long_answer_with_many_calls_never_blocks_the_page(story, within):
     figures = story("long")
     assert figures["characters"] > 100_000  # of 200 kB of Markdown
     within(figures["longest_task_ms"], 100, figures)
+
+
+def test_a_conversation_of_two_thousand_messages_is_opened_and_continued(story, within):
+    figures = story("long_thread")
+    within(figures["opened_ms"], 1_500, figures)
+    within(figures["longest_task_ms"], 100, figures)
+    assert figures["heap_after_mb"] < 150
+
+
+def test_five_hundred_conversations_are_listed_and_one_is_found(story, within):
+    figures = story("many_conversations")
+    within(figures["opened_ms"], 1_500, figures)

@@ -120,6 +120,10 @@ def test_a_reload_during_a_run_goes_on_where_the_stream_was(story):
     story("reload", [slowly(says(COUNTED), pause=0.1)])
 
 
+def test_the_workspace_is_read_in_german_and_back(story):
+    story("languages")
+
+
 def test_two_tabs_stay_in_step(story):
     script = [
         calls("ask_user", question="Which one?"),
@@ -212,3 +216,8 @@ def test_a_person_reads_edits_and_deletes_what_an_agent_noted(rig, story):
     sent = [json.dumps(request.body) for request in rig.model.requests()]
     assert ["Drinks tea." in one for one in sent] == [False, True, False, False]
     assert ["Drinks cocoa." in one for one in sent] == [False, False, True, False]
+
+
+def test_the_workspace_is_used_by_keys_alone(story):
+    asked = calls("ask_user", question="Which reef do you mean?")
+    story("keyboard", [asked, says("That one is alive.")])

@@ -40,6 +40,7 @@ def paying(mint: LocalMint) -> dict[str, str]:
         "BATHYSPHERE_PAYMENTS_MINT": mint.url,
         "BATHYSPHERE_PAYMENTS_SECRET": SECRET,
         "BATHYSPHERE_PAYMENTS_PRICE_STEP": str(PRICE),
+        "BATHYSPHERE_PAYMENTS_RATE": "0.0006 EUR",
         "BATHYSPHERE_PAYMENTS_SWEEP_SECONDS": "0.3",
     }
 
@@ -116,9 +117,22 @@ def test_from_the_mint_to_the_refund_every_sat_agrees(story, rig, mint, books):
     change = books.change()
     assert told["balance"] == unspent(mint, told["coins"]) == 695
     assert change["spent"] == change["vault"] == 6 * PRICE
-    assert (change["refunded"], change["held"]) == (54, 0)
+    assert (change["refunded"], change["held"]) == (55, 0)
     fees = 1 + 1 + 2 + 1  # two locks, two settlements, one refund
     assert change["out"] == 695 + 6 * PRICE == 1000 - fees
+    audited(rig, mint)
+
+
+def test_one_step_to_pay_and_the_run_goes_on(story, rig, mint, books):
+    script = [step(1), says("Counted to two."), says("Counted once more.")]
+    told = story("wallet_pay", script)
+    change = books.change()
+    assert told["balance"] == unspent(mint, told["coins"]) == 192 + 139
+    assert change["spent"] == change["vault"] == 3 * PRICE
+    assert (change["refunded"], change["held"]) == (140, 0)
+    paid = 102 + 192 + 192  # each invoice that a button named
+    fees = 2 + 2 + 1  # two locks, two settlements, one refund
+    assert change["out"] == told["balance"] + change["vault"] == paid - fees
     audited(rig, mint)
 
 

@@ -21,7 +21,7 @@ async def asked(rig: Rig, answers: Answers) -> tuple[UUID, str, str]:
     """A thread with two open questions: the one with a schema, then the free one."""
     thread = uuid4()
     await rig.ended(await rig.start(thread, "parallel", input={"items": []}))
-    pending = await answers.pending(thread, graph="parallel")
+    pending = await answers.pending(thread, owner=ALICE, graph="parallel")
     by_question = {q.value["question"]: name for name, q in pending.items()}
     return thread, by_question["which?"], by_question["what?"]
 
@@ -171,7 +171,7 @@ async def test_stopping_a_running_run_withdraws_its_answers(rig, answers):
     thread = uuid4()
     async with rig.working():
         await rig.ended(await rig.start(thread, "answering", input={"delay": 1.0}))
-        questions = await answers.pending(thread, graph="answering")
+        questions = await answers.pending(thread, owner=ALICE, graph="answering")
         old = dict.fromkeys(questions, "old")
         given = await answers.submit(thread, old, owner=ALICE, graph="answering")
         await rig.in_journal(thread, "right answered")

@@ -210,7 +210,8 @@ async def test_a_replaced_run_is_announced(town: Town):
 async def test_a_run_that_a_limit_refuses_is_created_later(town: Town, monkeypatch):
     rig = town.rig
     limits = WaitingLimits(per_thread=None, per_user=1, per_tenant=None)
-    monkeypatch.setattr(rig.runs, "_waiting", limits)
+    storing = rig.runs._storing._replace(waiting=limits)
+    monkeypatch.setattr(rig.runs, "_storing", storing)
     scheduler = town.new_scheduler(retry_seconds=0.05)
     await town.create()
     town.clock.move(minutes=2)

@@ -142,7 +142,7 @@ async def test_a_run_that_was_held_back_starts_as_soon_as_a_slot_is_free(rig: Ri
     ],
 )
 async def test_pending_runs_are_limited(rig: Rig, limits, same_thread, refused):
-    rig.runs._waiting = limits
+    rig.runs._storing = rig.runs._storing._replace(waiting=limits)
     thread = uuid4()
     for _ in range(2):
         await rig.start(thread if same_thread else uuid4(), "steps", owner=MALLORY, input={})

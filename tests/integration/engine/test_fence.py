@@ -26,11 +26,12 @@ async def attempt(rig: Rig, run: Run) -> Run:
 
 
 def saver(rig: Rig, run: Run) -> FencedSaver:
-    return FencedSaver(rig.pool, run_id=run.run_id, token=run.token)
+    cipher = rig.pool.encryption.tenant(run.owner.tenant)
+    return FencedSaver(rig.pool, run_id=run.run_id, token=run.token, cipher=cipher)
 
 
 def effects(rig: Rig, run: Run) -> PostgresEffectLog:
-    return PostgresEffectLog(rig.pool, thread_id=run.thread_id, run_id=run.run_id, token=run.token)
+    return PostgresEffectLog(rig.pool, run, token=run.token)
 
 
 def place(run: Run) -> dict:

@@ -28,7 +28,13 @@ def patience(monkeypatch):
 async def opened(rig: Rig) -> tuple[Run, FencedSaver]:
     run = await rig.attempts.open((await rig.start(uuid4(), "steps", input={})).run_id)
     assert run is not None
-    saver = FencedSaver(rig.pool, run_id=run.run_id, token=run.token, joins_writes=True)
+    saver = FencedSaver(
+        rig.pool,
+        run_id=run.run_id,
+        token=run.token,
+        cipher=rig.pool.encryption.tenant(run.owner.tenant),
+        joins_writes=True,
+    )
     return run, saver
 
 

@@ -19,6 +19,7 @@ from bathysphere.engine.attempt_services.owned_store import OwnedStore
 from bathysphere.engine.attempt_services.purse import FencedPurse
 from bathysphere.engine.checkpoints import fenced_saver as fence
 from bathysphere.engine.checkpoints.fenced_saver import FencedSaver
+from bathysphere.engine.encryption.cipher import NO_ENCRYPTION
 from bathysphere.engine.errors import Superseded
 from bathysphere.engine.records import Run, Work
 from bathysphere.middleware.failures import describe_failure
@@ -31,6 +32,8 @@ PLACE = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id"
 
 class NoPool(AsyncConnectionPool):
     """A pool whose server is unavailable."""
+
+    encryption = NO_ENCRYPTION
 
     def __init__(self) -> None:
         super().__init__("", open=False)
@@ -51,8 +54,9 @@ class NoLedger:
 
 def gone() -> tuple[FencedSaver, PostgresEffectLog]:
     pool: Any = NoPool()
-    effects = PostgresEffectLog(pool, thread_id=uuid4(), run_id=uuid4(), token=1)
-    return FencedSaver(pool, run_id=uuid4(), token=1), effects
+    cipher = pool.encryption.tenant("acme")
+    effects = PostgresEffectLog(pool, some_run(), token=1)
+    return FencedSaver(pool, run_id=uuid4(), token=1, cipher=cipher), effects
 
 
 async def test_checkpoints_that_cannot_be_read_or_written_end_the_attempt(monkeypatch):

@@ -14,13 +14,15 @@ from webhook_receiver import MASTER, Receiver, open_receiver
 
 from bathysphere.core.cancellation import cancel_all
 from bathysphere.engine.database.pool import Database
+from bathysphere.engine.delivery.outbox import Outbox
+from bathysphere.engine.delivery.receivers import ReceiverRules, Receivers
+from bathysphere.engine.delivery.sender import Sender, SenderOptions
 from bathysphere.engine.records import Run, Work
-from bathysphere.engine.webhooks.outbox import Outbox
-from bathysphere.engine.webhooks.receivers import ReceiverRules, Receivers
-from bathysphere.engine.webhooks.sender import Sender, SenderOptions
+from bathysphere.engine.webhooks.channel import WEBHOOKS, WebhookChannel
 from bathysphere.engine.webhooks.signing import WebhookSigner
 from bathysphere.server.observability.metrics import Metrics
-from bathysphere.server.process.services import WebhookOptions, open_worker
+from bathysphere.server.process.deliveries import WebhookOptions
+from bathysphere.server.process.services import open_worker
 
 pytestmark = pytest.mark.services
 SOON = SenderOptions(poll_seconds=0.05, attempts=3, retry_seconds=0.05)
@@ -195,10 +197,9 @@ async def test_slow_receivers_do_not_hold_up_others(rig: Rig, receiver: Receiver
         return b"{}"
 
     sender = Sender(
-        Outbox(rig.pool),
+        Outbox(rig.pool, WEBHOOKS),
         Receivers(ReceiverRules(allows_loopback=True, timeout_seconds=30)),
-        signer=WebhookSigner(MASTER),
-        write_body=body,
+        WebhookChannel(WebhookSigner(MASTER), body),
         clock=rig.services.clock,
         options=replace(SOON, slots=4, slots_per_tenant=2),
     )
@@ -232,7 +233,7 @@ async def test_a_share_of_the_slots_is_left_to_other_receivers_and_tenants(rig: 
     for owner, host in ((ALICE, "a"), (ALICE, "a"), (ALICE, "b"), (BOB, "a")):
         run = await start(rig, f"https://{host}.example/x", owner=owner)
         await rig.runs.cancel(run.run_id, owner=owner)
-    box = Outbox(rig.pool)
+    box = Outbox(rig.pool, WEBHOOKS)
     busy = {"busy_receivers": [("alice", "https://a.example")]}
     first = await box.claim(lease_seconds=60, **busy)
     second = await box.claim(lease_seconds=60, **busy)
@@ -248,7 +249,7 @@ async def test_a_share_of_the_slots_is_left_to_other_receivers_and_tenants(rig: 
 async def test_a_lost_claim_is_due_again_and_its_holder_changes_nothing(rig: Rig):
     run = await start(rig, "https://a.example/x")
     await rig.runs.cancel(run.run_id, owner=ALICE)
-    box = Outbox(rig.pool)
+    box = Outbox(rig.pool, WEBHOOKS)
     lost = await box.claim(lease_seconds=0.1)
     assert await box.claim(lease_seconds=0.1) is None
     await asyncio.sleep(0.15)
@@ -322,10 +323,9 @@ async def test_no_connection_is_opened_to_a_forbidden_address(
         return b"{}"
 
     sender = Sender(
-        Outbox(rig.pool),
+        Outbox(rig.pool, WEBHOOKS),
         receivers,
-        signer=WebhookSigner(MASTER),
-        write_body=body,
+        WebhookChannel(WebhookSigner(MASTER), body),
         clock=rig.services.clock,
         options=SOON,
     )

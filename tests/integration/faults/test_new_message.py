@@ -27,7 +27,7 @@ async def asked(rig: Rig, answers: Answers, *, delay: float = 0) -> tuple[UUID, 
     thread = uuid4()
     first = {"items": ["first"], "delay": delay}
     await rig.ended(await rig.start(thread, "answering", input=first))
-    pending = await answers.pending(thread, graph="answering")
+    pending = await answers.pending(thread, owner=ALICE, graph="answering")
     by_question = {q.value["question"]: name for name, q in pending.items()}
     return thread, by_question["left?"], by_question["right?"]
 
@@ -62,8 +62,8 @@ async def test_a_kept_answer_is_never_used_for_a_question_asked_after_the_messag
         await answers.submit(thread, {left: "yes"}, owner=ALICE, graph="answering")
         run = await rig.ended(await rig.start(thread, "answering", input={"items": ["second"]}))
         assert run.status == "interrupted"
-        assert len(await answers.pending(thread, graph="answering")) == 2
-        assert left not in await answers.pending(thread, graph="answering")
+        assert len(await answers.pending(thread, owner=ALICE, graph="answering")) == 2
+        assert left not in await answers.pending(thread, owner=ALICE, graph="answering")
     assert await rig.items(thread, "answering") == ["first", "left: yes", "second"]
 
 
@@ -108,7 +108,7 @@ async def test_an_agent_reads_the_answer_and_that_the_other_question_was_dropped
     async with rig.working():
         first = {"messages": [{"role": "user", "content": "go"}]}
         await rig.ended(await rig.start(thread, "agent", input=first))
-        pending = await answers.pending(thread, graph="agent")
+        pending = await answers.pending(thread, owner=ALICE, graph="agent")
         name = next(n for n, q in pending.items() if q.value["question"] == "a?")
         given = await answers.submit(thread, {name: "blue"}, owner=ALICE, graph="agent")
         assert given.run is None
@@ -166,7 +166,7 @@ class Talk:
 
     async def answer(self, **answers):
         """Answer by the question's text."""
-        pending = await self.answers.pending(self.thread, graph="agent")
+        pending = await self.answers.pending(self.thread, owner=ALICE, graph="agent")
         ids = {q.value["question"].rstrip("?"): name for name, q in pending.items()}
         values = {ids[question]: value for question, value in answers.items()}
         given = await self.answers.submit(self.thread, values, owner=ALICE, graph="agent")

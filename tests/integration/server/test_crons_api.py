@@ -19,10 +19,10 @@ from bathysphere.server.app import create_app
 from bathysphere.server.identity.api_keys import ApiKeys
 from bathysphere.server.identity.identify import anonymous
 from bathysphere.server.observability.metrics import Metrics
+from bathysphere.server.process.deliveries import WebhookOptions
 from bathysphere.server.process.services import (
     ScheduleOptions,
     Services,
-    WebhookOptions,
     open_scheduler,
     open_services,
 )

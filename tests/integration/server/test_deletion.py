@@ -20,7 +20,8 @@ from bathysphere.core.identity import Owner
 from bathysphere.engine.graphs import Graphs
 from bathysphere.models.settings import ModelSettings
 from bathysphere.server.app import create_app
-from bathysphere.server.process.services import WebhookOptions, open_services
+from bathysphere.server.process.deliveries import WebhookOptions
+from bathysphere.server.process.services import open_services
 from bathysphere.server.research.service import ResearchService
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]

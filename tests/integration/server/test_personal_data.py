@@ -42,7 +42,8 @@ from bathysphere.server.personal_data import (
     delete_person,
     export_person,
 )
-from bathysphere.server.process.services import WebhookOptions, open_services
+from bathysphere.server.process.deliveries import WebhookOptions
+from bathysphere.server.process.services import open_services
 from bathysphere.server.research.service import ResearchService
 from bathysphere.server.workspaces.service import Workspaces
 from bathysphere.tenancy.directory import Directory, Tenant
@@ -59,6 +60,7 @@ PRIVATE = {
 NOBODYS = {
     "engine.migrations": "names of migrations",
     "engine.epochs": "restores from backups",
+    "engine.encryption_keys": "ids of keys",
     "public.checkpoint_migrations": "versions",
     "public.store_migrations": "versions",
     "public.vector_migrations": "versions",
@@ -72,6 +74,12 @@ NOBODYS = {
 }
 
 USED = (
+    "INSERT INTO engine.push_subscriptions (tenant, owner, endpoint, receiver, p256dh, auth)"
+    " VALUES (%(tenant)s, %(user)s, 'https://push.example.com/' || %(word)s, '', '', '')",
+    "INSERT INTO engine.push_notices (subscription_id, thread_id, run_id, tenant, owner, receiver,"
+    " news, next_attempt_at) SELECT subscription_id, thread_id, run_id, tenant, owner, '', 'done',"
+    " now() FROM engine.push_subscriptions JOIN engine.runs USING (tenant, owner)"
+    " WHERE owner = %(user)s LIMIT 1",
     "INSERT INTO engine.model_calls"
     " (call_id, run_id, tenant, owner, graph, model, input_tokens, tool_calls, seconds) VALUES"
     " (gen_random_uuid(), gen_random_uuid(), %(tenant)s, %(user)s, 'plain', 'm', 1, 0, 0)",
@@ -156,7 +164,9 @@ async def settle_down(services, owner: Owner, word: str) -> None:
             (owner.tenant, owner.user),
         )
         for used in USED:
-            await connection.execute(used, {"tenant": owner.tenant, "user": owner.user})
+            await connection.execute(
+                used, {"tenant": owner.tenant, "user": owner.user, "word": word}
+            )
 
 
 def redis_text(redis: Redis) -> str:
@@ -249,6 +259,7 @@ async def test_an_export_holds_everything_and_no_secret(services, tmp_path):
     everything = "".join(texts.values())
     assert other_word not in everything
     assert "digest" not in values["api_keys.json"][0]
+    assert "endpoint" not in values["push_subscriptions.json"][0]
 
 
 async def test_messages_of_a_thread_are_exported_in_order(services, tmp_path):

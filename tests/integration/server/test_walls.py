@@ -27,6 +27,7 @@ from bathysphere.engine.attempt_services.owned_store import OwnedStore
 from bathysphere.engine.conversations.message_index import index_messages
 from bathysphere.engine.conversations.message_texts import MessageText
 from bathysphere.engine.crons.service import CronLimits
+from bathysphere.engine.delivery.sender import SenderOptions
 from bathysphere.engine.events.log import Event
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.usage.journal import CallJournal, record_usage
@@ -35,6 +36,7 @@ from bathysphere.models.settings import ModelSettings
 from bathysphere.policy.permission import Call
 from bathysphere.server.app import ROUTERS, create_app
 from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.process.deliveries import PushOptions
 from bathysphere.server.process.services import ScheduleOptions, open_services
 from bathysphere.server.research.service import ResearchService
 from bathysphere.server.workspaces.service import Workspaces
@@ -46,6 +48,18 @@ ALICE = Owner(tenant="alice", user="alice")
 KEY = "02" + "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
 # Nobody answers there: what must be refused is refused without asking a mint.
 PAID = PaymentSettings(mint="http://127.0.0.1:9", secret=SecretStr("s" * 32))
+# A push service outside: nothing is sent there.
+PUSH = PushOptions(
+    secret=b"p" * 32, contact="mailto:operator@example.com", sender=SenderOptions(slots=0)
+)
+BROWSER = {
+    "endpoint": "https://push.example.com/x",
+    "keys": {
+        "p256dh": "BI5TO2-gv3tGJbswZnwB-2B--fi4qA_vWzAGKHAxh7Kjc-sdveAzGDZtBp-D"
+        "pvWQAFPHNjPLBBshxV4ahsH0ALQ",
+        "auth": "AAAAAAAAAAAAAAAAAAAAAA",
+    },
+}
 
 
 class State(TypedDict, total=False):
@@ -171,6 +185,10 @@ ASKED: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/memories"): {},
     ("GET", "/usage"): {"params": {"by": "model"}},
     ("DELETE", "/memories/{note}"): {},
+    ("DELETE", "/push/subscription"): {
+        "content": b'{"endpoint": "https://push.example.com/x"}',
+        "headers": {"content-type": "application/json"},
+    },
     ("POST", "/assistants/search"): {"json": {"limit": 1000}},
     ("POST", "/assistants/count"): {"json": {}},
 }
@@ -185,6 +203,8 @@ OPEN = {
     ("GET", "/models"),
     ("GET", "/mcp-servers"),
     ("GET", "/payments"),
+    ("GET", "/push"),
+    ("PUT", "/push/subscription"),
     ("POST", "/assistants"),
     ("POST", "/threads"),
     ("POST", "/runs"),
@@ -244,6 +264,7 @@ class Town:
             await self.call("alice", "POST", "/threads", json={"metadata": {"of": SECRET}})
         ).json()
         self.ids["thread_id"] = thread["thread_id"]
+        await self.call("alice", "PUT", "/push/subscription", json=BROWSER)
         update = {"values": {"items": [SECRET]}, "as_node": "node"}
         place = f"/threads/{thread['thread_id']}"
         run = await self.call("alice", "POST", f"{place}/runs", json=RUN)
@@ -324,6 +345,7 @@ class Town:
             tables += ["payments.sessions", "engine.file_changes"]
             tables += ["engine.assistants", "engine.assistant_versions", "engine.message_texts"]
             tables += ["engine.shares", "engine.usage", "engine.model_calls"]
+            tables += ["engine.push_subscriptions"]
             listed = self.services.workspaces.bucket.listing("alice").metas
             rows = {"bucket": [(meta.key, meta.version) for meta in listed]}
             for table in tables:
@@ -340,6 +362,7 @@ async def town(database):
         graphs=graphs,
         payments=PAID,
         workspaces=workspaces,
+        push=PUSH,
         # Every test adds to what alice has.
         schedules=ScheduleOptions(limits=CronLimits(per_tenant=None)),
     ) as services:

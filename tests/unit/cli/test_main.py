@@ -179,6 +179,28 @@ def test_a_reader_that_goes_away_is_no_traceback():
     assert "Traceback" not in child.stderr
 
 
+ACTIONS = [
+    "audit verify",
+    "budgets list",
+    "encryption status",
+    "keys list",
+    "payments audit",
+    "runs dead",
+    "users export ada -o ada.zip",
+]
+
+
+@pytest.mark.parametrize("words", ACTIONS)
+def test_the_database_is_named_before_or_after_the_action(words):
+    command, *action = words.split()
+    where = ["--database-url", "postgresql://db/x", "--data-dir", "here"]
+    parser = front.create_parser([command])
+    before = parser.parse_args([command, *where, *action])
+    assert (before.database_url, before.data_dir) == ("postgresql://db/x", Path("here"))
+    assert parser.parse_args([command, *action, *where]) == before
+    assert parser.parse_args([command, *action]).database_url is None
+
+
 def test_help_is_a_command_too():
     assert bathysphere("help").stdout == bathysphere("--help").stdout
     assert bathysphere("help", "serve").stdout == bathysphere("serve", "--help").stdout

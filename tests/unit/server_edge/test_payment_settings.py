@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from bathysphere.core.errors import ConfigError
-from bathysphere.server.payments.settings import PREFIX, PaymentSettings
+from bathysphere.server.payments.settings import PREFIX, PaymentSettings, SatValue
 
 GOOD = {"mint": "https://mint.example", "secret": SecretStr("s" * 32)}
 
@@ -23,6 +23,11 @@ GOOD = {"mint": "https://mint.example", "secret": SecretStr("s" * 32)}
         ({"price_step": 0}, "PRICE"),
         ({"min_lock_hours": 0.5}, "longer than the time"),
         ({"lock_hours": 1000}, "exceeds the maximum"),
+        ({"rate": "0.0006"}, "RATE.*such as 0.0006 EUR"),
+        ({"rate": "0.0006 eur"}, "RATE.*such as 0.0006 EUR"),
+        ({"rate": "-1 EUR"}, "RATE.*such as 0.0006 EUR"),
+        ({"rate": "1e3 EUR"}, "RATE.*such as 0.0006 EUR"),
+        ({"rate": "0.00 EUR"}, "greater than zero"),
     ],
 )
 def test_settings_that_would_lose_money_are_refused(wrong, word):
@@ -35,6 +40,14 @@ def test_settings_say_what_they_are_and_hide_the_secret():
     assert (settings.is_on, settings.origin) == (True, "https://mint.example")
     assert "sss" not in repr(settings)
     assert [n for n, f in PaymentSettings.model_fields.items() if not f.description] == []
+
+
+def test_a_rate_is_an_amount_and_a_currency(monkeypatch):
+    assert PaymentSettings.from_environment(**GOOD).sat_value is None
+    monkeypatch.setenv(f"{PREFIX}RATE", "0.0006 EUR")
+    assert PaymentSettings.from_environment(**GOOD).sat_value == SatValue(
+        per_sat=0.0006, currency="EUR"
+    )
 
 
 def test_nothing_set_means_that_nothing_is_paid(monkeypatch):

@@ -1,5 +1,6 @@
 /** Every English sentence of the workspace itself. A feature folder keeps its own in `text.ts`. */
-import { plural } from './format';
+import { number, plural, seconds } from './format';
+import { inLanguage } from './languages/texts';
 
 /** A tool's verb in both tenses, and what it is done to. */
 export interface Action {
@@ -11,7 +12,7 @@ export interface Action {
   isNamed?: boolean;
 }
 
-export const text = {
+export const text = inLanguage('text:text', {
   name: 'Bathysphere',
   /** Before the page's title. */
   badge: (count: number) => (count > 0 ? `(${count}) ` : ''),
@@ -156,13 +157,14 @@ export const text = {
     next: 'Next version',
     noPoint: 'This point in the conversation is no longer available. Start a new conversation instead.',
     thinking: 'Thinking',
-    reading: (read: number, total: number, seconds: number | null) =>
-      `Reading the prompt: ${read.toLocaleString('en')} of ${total.toLocaleString('en')} tokens` +
-      (seconds === null ? '' : `, about ${Math.ceil(seconds)} s left`),
+    reading: (read: number, total: number, left: number | null) =>
+      `Reading the prompt: ${number(read)} of ${number(total)} tokens` +
+      (left === null ? '' : `, about ${Math.ceil(left)} s left`),
     thought: 'Thoughts',
     stopped: 'Stopped',
     past: 'You are viewing another version. Your next message continues from it.',
     latest: 'Back to latest',
+    earlier: 'Show earlier messages',
     jump: 'Jump to latest',
     loading: 'Opening conversation…',
     quick: 'Suggestions',
@@ -196,7 +198,7 @@ export const text = {
     count: (n: number) => `${plural(n, 'request needs', 'requests need')} your input`,
     position: (at: number, of: number) => `${at} of ${of}`,
     asks: 'has a question',
-    wantsTo: (tool: string) => `wants to ${tool.charAt(0).toLowerCase()}${tool.slice(1)}`,
+    wantsTo: (tool: string, about: string) => `wants to ${tool.charAt(0).toLowerCase()}${tool.slice(1)} ${about}`,
     wantsSeveral: 'wants to use several tools',
     showsPlan: 'proposes a plan',
     needs: 'needs your input',
@@ -234,6 +236,8 @@ export const text = {
     noTool: (name: string) => `This device has no tool named ${name}.`,
   },
   calls: {
+    /** A file or a document in a sentence. */
+    named: (name: string) => name,
     changed: ({ added, removed }: { added: number; removed: number }) =>
       `${plural(added, 'line', 'lines')} added, ${plural(removed, 'line', 'lines')} removed`,
     titles: {
@@ -291,7 +295,7 @@ export const text = {
     } as Record<string, Action>,
     other: { did: 'used', does: 'using' },
     twice: 'twice',
-    times: (n: number) => `${n.toLocaleString()} times`,
+    times: (n: number) => `${number(n)} times`,
     todos: (n: number) => plural(n, 'step', 'steps'),
     status: {
       writing: 'being written',
@@ -305,7 +309,9 @@ export const text = {
     endedQuestion: { aside: 'Set aside', stopped: 'Stopped' },
     result: 'Result',
     empty: '(empty)',
-    seconds: (n: number) => (n < 10 ? `${n.toFixed(1)} s` : `${Math.round(n)} s`),
+    seconds,
+    /** A verb, what it was done to, and where: the order is the language's. */
+    phrase: (verb: string, things: string, where: string) => [verb, things, where].filter(Boolean).join(' '),
   },
   subagents: {
     status: { running: 'working', waiting: 'needs your input', done: 'done', failed: 'failed', stopped: 'stopped' },
@@ -345,4 +351,4 @@ export const text = {
     noStorage: 'This browser refuses to store what a sign-in needs. Allow storage for this site.',
     as: (user: string, tenant: string) => `Signed in as ${user} of ${tenant}`,
   },
-} as const;
+});

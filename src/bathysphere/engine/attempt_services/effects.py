@@ -1,21 +1,23 @@
 """Effects in PostgreSQL, each recorded only by the attempt that holds the run."""
 
 from typing import Any
-from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from bathysphere.core.effects import Done, EffectKey, Fresh, Unknown
 from bathysphere.engine.database.pool import Pool, storage_errors
+from bathysphere.engine.encryption.places import Place, effect_place
 from bathysphere.engine.fencing import FENCE, superseded
+from bathysphere.engine.records import Run
 
 
 class PostgresEffectLog:
     """The effects of a thread, as one attempt can read and record them."""
 
-    def __init__(self, pool: Pool, *, thread_id: UUID, run_id: UUID, token: int) -> None:
+    def __init__(self, pool: Pool, run: Run, *, token: int) -> None:
         self._pool = pool
-        self._fence: dict[str, Any] = {"thread": thread_id, "run": run_id, "token": token}
+        self._cipher = pool.encryption.tenant(run.owner.tenant)
+        self._fence: dict[str, Any] = {"thread": run.thread_id, "run": run.run_id, "token": token}
 
     async def begin(self, key: EffectKey) -> Fresh | Done | Unknown:
         """Claim the effect, or return its outcome.
@@ -26,14 +28,17 @@ class PostgresEffectLog:
         row = await self._run(_BEGIN, key)
         if row["is_fresh"]:
             return Fresh()
-        return Done(row["result"]) if row["is_done"] else Unknown()
+        if not row["is_done"]:
+            return Unknown()
+        return Done(self._cipher.open_json(row["result"], self._place(key)))
 
     async def finish(self, key: EffectKey, result: Any) -> None:
         """Record that the effect happened, with its result.
 
         Not fenced: it did happen, and the attempt that took over the run must know.
         """
-        values = {**self._values(key), "result": Jsonb(result)}
+        sealed = self._cipher.seal_json(result, self._place(key))
+        values = {**self._values(key), "result": Jsonb(sealed)}
         with storage_errors():
             async with self._pool.connection() as connection:
                 await connection.execute(_FINISH, values)
@@ -50,6 +55,9 @@ class PostgresEffectLog:
         if row is None:
             raise superseded(self._fence["run"])
         return row
+
+    def _place(self, key: EffectKey) -> Place:
+        return effect_place(self._fence["thread"], key.namespace, key.task, key.call)
 
     def _values(self, key: EffectKey) -> dict[str, Any]:
         return {**self._fence, "namespace": key.namespace, "task": key.task, "call": key.call}

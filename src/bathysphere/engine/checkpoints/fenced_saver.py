@@ -31,16 +31,16 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     get_serializable_checkpoint_metadata,
 )
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg.types.json import Jsonb
 from typing_extensions import override
 
 from bathysphere.core.errors import BathysphereError, StorageLost
 from bathysphere.engine.database.pool import Pool, storage_errors
+from bathysphere.engine.database.sealed_saver import SealedSaver
 from bathysphere.engine.database.stored_bytes import CountBytes
+from bathysphere.engine.encryption.cipher import MARK, TenantCipher
 from bathysphere.engine.fencing import FENCE, superseded
-from bathysphere.upstream import DeltaSnapshot
 
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds between tries while PostgreSQL is unavailable
 _JOIN_SECONDS = 0.01  # how long writes wait for the checkpoint that follows them
@@ -58,7 +58,7 @@ class _WriteKey(NamedTuple):
 _Rows = dict[_WriteKey, Sequence[Any]]
 
 
-class FencedSaver(AsyncPostgresSaver):
+class FencedSaver(SealedSaver):
     """The checkpoints of a thread, writable while this attempt holds the run."""
 
     def __init__(
@@ -67,6 +67,7 @@ class FencedSaver(AsyncPostgresSaver):
         *,
         run_id: UUID,
         token: int,
+        cipher: TenantCipher,
         serde: SerializerProtocol | None = None,
         count_bytes: CountBytes | None = None,
         has_checkpoints: bool = True,
@@ -78,6 +79,7 @@ class FencedSaver(AsyncPostgresSaver):
             pool: Connections to PostgreSQL.
             run_id: The run.
             token: The token of the attempt.
+            cipher: Seals and opens the values of the run's tenant.
             serde: Serializer of the values.
             count_bytes: Called with the size of what is about to be stored.
             has_checkpoints: Whether the thread may have checkpoints. If not, none are looked for
@@ -85,7 +87,7 @@ class FencedSaver(AsyncPostgresSaver):
             joins_writes: Whether writes wait for the checkpoint that follows them. Call `aclose`
                 at the end then.
         """
-        super().__init__(pool, serde=serde)
+        super().__init__(pool, cipher, serde=serde)
         self._pool = pool
         self._run_id = run_id
         self._token = token
@@ -121,16 +123,13 @@ class FencedSaver(AsyncPostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         place = config["configurable"]
-        inline, stored = _split(checkpoint["channel_values"])
-        versions = {name: v for name, v in new_versions.items() if name in stored}
-        # Not in a thread, unlike upstream: the serializer holds the GIL anyway.
-        blobs = self._dump_blobs(place["thread_id"], place["checkpoint_ns"], stored, versions)
+        sealed, blobs = self._sealed_values(config, checkpoint, new_versions)
         values = {
             "thread": place["thread_id"],
             "ns": place["checkpoint_ns"],
             "id": checkpoint["id"],
             "parent": place.get("checkpoint_id"),
-            "checkpoint": _jsonb({**checkpoint, "channel_values": inline}),
+            "checkpoint": _jsonb({**checkpoint, "channel_values": sealed}),
             "metadata": _jsonb(get_serializable_checkpoint_metadata(config, metadata)),
             **_numbered("b", (blob[2:] for blob in blobs)),
         }
@@ -238,21 +237,6 @@ class FencedSaver(AsyncPostgresSaver):
             return
 
 
-def _split(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    # As upstream stores them: scalars inside the checkpoint, everything else as a blob.
-    inline: dict[str, Any] = {}
-    stored: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, DeltaSnapshot):
-            stored[name] = value
-            inline[name] = True
-        elif value is None or isinstance(value, str | int | float | bool):
-            inline[name] = value
-        else:
-            stored[name] = value
-    return inline, stored
-
-
 # Rows are written out, not sent as arrays: psycopg dumps arrays in Python, at twice the CPU cost.
 # There are few lengths, so there are few statements to prepare.
 @lru_cache(maxsize=256)
@@ -313,7 +297,8 @@ def _size(value: Any) -> int:
     if isinstance(value, bytes):
         return len(value)
     inline = value.obj.get("channel_values", {}) if isinstance(value, Jsonb) else {}
-    return sum(len(text) for text in inline.values() if isinstance(text, str))
+    texts = (text.get(MARK) if isinstance(text, dict) else text for text in inline.values())
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _numbered(name: str, rows: Iterable[Sequence[Any]]) -> dict[str, Any]:

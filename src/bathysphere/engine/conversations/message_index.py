@@ -20,6 +20,7 @@ from bathysphere.engine.conversations.message_texts import MessageText, Role
 from bathysphere.engine.conversations.words import query_words, words_of
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.database.tenant_reads import tenant_connection
+from bathysphere.engine.errors import MessageSearchOff
 from bathysphere.engine.records import Run
 
 _MAX_BODY = 20_000
@@ -101,7 +102,15 @@ class MessageIndex:
         metadata: Mapping[str, Any] | None = None,
         limit: int = 20,
     ) -> list[ThreadHit]:
-        """Return threads with messages that have all words of the query, last used first."""
+        """Return threads with messages that have all words of the query, last used first.
+
+        Raises:
+            MessageSearchOff: The server does not store the words of messages.
+        """
+        if not self._pool.encryption.indexes_messages:
+            raise MessageSearchOff(
+                "Messages cannot be searched on this server", hint="search for a title instead"
+            )
         words = query_words(query)
         if not words:
             return []

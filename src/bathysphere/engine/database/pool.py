@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from bathysphere.core.errors import StorageLost
 from bathysphere.core.identity import Owner
+from bathysphere.engine.encryption.cipher import NO_ENCRYPTION, Encryption
 from bathysphere.engine.tenant_shares import Permit, ShareLimits, TenantShares, acting_owner
 
 Connection = AsyncConnection[DictRow]
-Pool = AsyncConnectionPool[Connection]
 
 # The connection is lost; a new one may work. The second error is how PostgreSQL disconnects a
 # process that was paused in the middle of a transaction.
@@ -62,6 +62,8 @@ class Database:
     listen_url: str | None = None
     statement_seconds: float | None = None
     """Statement timeout; not applied behind PgBouncer, where sessions are shared."""
+    encryption: Encryption = NO_ENCRYPTION
+    """How contents are stored."""
 
 
 class SharedPool(AsyncConnectionPool[Connection]):
@@ -70,8 +72,12 @@ class SharedPool(AsyncConnectionPool[Connection]):
     A fifth is reserved for the process itself, such as for authenticating requests.
     """
 
-    def __init__(self, conninfo: str, *, max_size: int, **options: Any) -> None:
+    def __init__(
+        self, conninfo: str, *, max_size: int, encryption: Encryption, **options: Any
+    ) -> None:
         super().__init__(conninfo, max_size=max_size, **options)
+        self.encryption = encryption
+        """How contents are stored: whoever can reach the database can seal and open them."""
         at_once = max(1, max_size * 4 // 5)
         # Usage is limited where requests begin; waiting here as well would count as usage there.
         self._shares = TenantShares(ShareLimits(at_once=at_once))
@@ -105,6 +111,9 @@ class SharedPool(AsyncConnectionPool[Connection]):
                 yield connection
 
 
+Pool = SharedPool
+
+
 @asynccontextmanager
 async def open_pool(database: Database) -> AsyncIterator[Pool]:
     """Open a pool of autocommit connections that return rows as dictionaries."""
@@ -124,6 +133,7 @@ async def open_pool(database: Database) -> AsyncIterator[Pool]:
         database.url,
         min_size=database.min_size,
         max_size=database.max_size,
+        encryption=database.encryption,
         kwargs={"row_factory": dict_row, **_TIMEOUTS},
         configure=configure,
         open=False,

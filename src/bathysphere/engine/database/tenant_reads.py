@@ -13,7 +13,6 @@ from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import BaseStore, Op, PutOp, Result, TTLConfig
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncCursor
@@ -22,6 +21,7 @@ from typing_extensions import override
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.database.sealed_saver import SealedSaver
 from bathysphere.engine.namespaces import owner_namespace
 
 
@@ -35,11 +35,11 @@ async def tenant_connection(pool: Pool, owner: Owner) -> AsyncIterator[Connectio
         yield connection
 
 
-class TenantSaver(AsyncPostgresSaver):
+class TenantSaver(SealedSaver):
     """Read-only access to the checkpoints of one owner's threads."""
 
     def __init__(self, pool: Pool, owner: Owner) -> None:
-        super().__init__(pool)
+        super().__init__(pool, pool.encryption.tenant(owner.tenant))
         self._pool = pool
         self._owner = owner
 

@@ -38,7 +38,7 @@ class PersonalData:
         return int(row["amount"])
 
     async def revoke_access(self, owner: Owner) -> None:
-        """Delete the person's API keys and schedules, so that nothing new begins."""
+        """Delete the person's API keys, schedules and push subscriptions: nothing new begins."""
         async with self._pool.connection() as connection, connection.transaction():
             for statement in _REVOKE:
                 await connection.execute(statement.encode(), parameters(owner))
@@ -80,6 +80,7 @@ SELECT COALESCE((SELECT sum(balance) FROM payments.sessions
 _REVOKE = (
     f"DELETE FROM identity.api_keys WHERE {_OWN}",  # noqa: S608  # our own constant
     f"DELETE FROM engine.crons WHERE {_OWN}",  # noqa: S608  # our own constant
+    f"DELETE FROM engine.push_subscriptions WHERE {_OWN}",  # noqa: S608  # our own constant
 )
 _THREADS = f"""
 SELECT thread_id FROM engine.threads WHERE {_OWN} ORDER BY thread_id LIMIT %(limit)s

@@ -12,7 +12,9 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
 from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.database.resealing import MARKS
 from bathysphere.engine.personal_data.deletion import Counts
+from bathysphere.engine.personal_data.stored_values import StoredThread, open_row
 from bathysphere.engine.personal_data.tables import PERSONAL_TABLES, PersonalTable, parameters
 
 _PAGE = 500
@@ -40,9 +42,10 @@ class Export:
             for kind, table in PERSONAL_TABLES.items():
                 if kind not in _IN_THREAD_FILES:
                     rows = [row async for row in _rows(connection, table, owner)]
+                    rows = [self._opened(kind, row, owner) for row in rows]
                     counts |= _write_kind(archive, kind, rows)
             async for thread_id in _thread_ids(connection, owner):
-                values = await self._thread(connection, thread_id)
+                values = await self._thread(connection, thread_id, owner)
                 _write(archive, f"threads/{thread_id}.json", values)
         manifest = {
             "tenant": owner.tenant,
@@ -53,24 +56,21 @@ class Export:
         _write(archive, "manifest.json", manifest)
         return counts
 
-    async def _thread(self, connection: Connection, thread_id: str) -> dict[str, Any]:
+    async def _thread(self, connection: Connection, thread_id: str, owner: Owner) -> dict[str, Any]:
         """The stored states of a thread: its checkpoints, what they refer to, and its messages."""
+        cipher = self._pool.encryption.tenant(owner.tenant)
+        reader = StoredThread(thread_id, cipher, self._serializer)
         found: dict[str, Any] = {}
         for name, statement in _THREAD.items():
             cursor = await connection.execute(statement.encode(), {"thread": thread_id})
-            found[name] = [self._readable(row) for row in await cursor.fetchall()]
+            found[name] = [reader.readable(row) for row in await cursor.fetchall()]
         messages: dict[str, BaseMessage] = {}
         for row in (*found["values"], *found["writes"]):
             _collect(row.get("value"), messages)
         return {"thread_id": thread_id, "messages": list(messages.values()), **found}
 
-    def _readable(self, row: dict[str, Any]) -> dict[str, Any]:
-        if "blob" not in row:
-            return row
-        plain = {name: value for name, value in row.items() if name not in {"blob", "type"}}
-        is_stored = row["blob"] is not None and row["type"] != "empty"
-        value = self._serializer.loads_typed((row["type"], row["blob"])) if is_stored else None
-        return {**plain, "value": value}
+    def _opened(self, kind: str, row: dict[str, Any], owner: Owner) -> dict[str, Any]:
+        return open_row(kind, row, self._pool.encryption.tenant(owner.tenant))
 
 
 def _collect(value: Any, messages: dict[str, BaseMessage]) -> None:
@@ -125,10 +125,11 @@ SELECT thread_id::text AS thread_id FROM engine.threads
  ORDER BY thread_id::text LIMIT %(limit)s
 """
 _THREAD = {
-    "checkpoints": """
-    SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata
-      FROM checkpoints WHERE thread_id = %(thread)s ORDER BY checkpoint_id
-    """,
+    "checkpoints": f"""
+    SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata,
+           {MARKS} AS marks
+      FROM checkpoints t WHERE thread_id = %(thread)s ORDER BY checkpoint_id
+    """,  # noqa: S608  # our own constant
     "values": """
     SELECT checkpoint_ns, channel, version, type, blob
       FROM checkpoint_blobs WHERE thread_id = %(thread)s ORDER BY checkpoint_ns, channel, version
@@ -138,7 +139,7 @@ _THREAD = {
       FROM checkpoint_writes WHERE thread_id = %(thread)s ORDER BY checkpoint_id, task_id, idx
     """,
     "saved_writes": """
-    SELECT run_id::text AS run_id, checkpoint_ns, checkpoint_id, channel, type, blob
+    SELECT run_id::text AS run_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob
       FROM engine.writes_before WHERE thread_id = %(thread)s ORDER BY run_id, checkpoint_id, idx
     """,
 }

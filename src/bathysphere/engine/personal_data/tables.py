@@ -55,6 +55,10 @@ PERSONAL_TABLES: dict[str, PersonalTable] = {
     "assistant_versions": PersonalTable("engine.assistant_versions", _OWN),
     "crons": PersonalTable("engine.crons", _OWN),
     "webhooks": PersonalTable("engine.webhooks", _OWN),
+    "push_subscriptions": PersonalTable(
+        "engine.push_subscriptions", _OWN, without=("endpoint", "p256dh", "auth")
+    ),
+    "push_notices": PersonalTable("engine.push_notices", _OWN),
     "turns": PersonalTable("engine.turns", _OWN),
     "usage": PersonalTable("engine.usage", _OWN, is_kept=True),
     "model_calls": PersonalTable("engine.model_calls", _OWN, is_kept=True),

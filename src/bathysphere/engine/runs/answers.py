@@ -17,12 +17,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.types import Interrupt
 from psycopg.types.json import Jsonb
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.database.sealed_saver import SealedSaver
+from bathysphere.engine.encryption.cipher import TenantCipher
+from bathysphere.engine.encryption.work import open_answers, open_work, seal_answers
 from bathysphere.engine.errors import AnswerRefused, QuestionNotFound
 from bathysphere.engine.graphs import Graphs
 from bathysphere.engine.records import Run, Work
@@ -96,15 +98,16 @@ class Answers:
     ) -> AnswerResult:
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
-            step = await self._step(connection, thread_id, graph)
-            answered = await self._answered(connection, thread_id, step)
+            cipher = self._pool.encryption.tenant(owner.tenant)
+            step = await self._step(connection, thread_id, graph, cipher)
+            answered = await self._answered(connection, thread_id, step, cipher)
             fresh = {name: value for name, value in answers.items() if name not in answered}
             for name, value in fresh.items():
                 check_answer(name, value, step.pending)
             fresh = {name: bound(step.pending[name], value) for name, value in fresh.items()}
             runs = await self._runs.active(connection, thread_id)
             carrier = _carrier(runs, step) if fresh else None
-            await self._save(connection, thread_id, fresh)
+            await self._save(connection, thread_id, fresh, cipher)
             kept = {name: row["answer"] for name, row in answered.items() if row["run_id"] is None}
             together = {name: v for name, v in {**kept, **fresh}.items() if name in step.pending}
             waiting_for = tuple(
@@ -119,7 +122,7 @@ class Answers:
             if carrier is not None:
                 run = await self._runs.add_answers(connection, carrier, together)
             elif together and not waiting_for:
-                work = await _as_asked(connection, work or Work(), step, thread_id)
+                work = await _as_asked(connection, work or Work(), step, thread_id, cipher)
                 new = NewRun(
                     thread_id=thread_id,
                     graph=graph,
@@ -133,19 +136,24 @@ class Answers:
         repeated = tuple(name for name in answers if name in answered)
         return AnswerResult(taken=tuple(fresh), repeated=repeated, waiting_for=waiting_for, run=run)
 
-    async def pending(self, thread_id: UUID, *, graph: str) -> dict[str, Interrupt[Any]]:
+    async def pending(
+        self, thread_id: UUID, *, owner: Owner, graph: str
+    ) -> dict[str, Interrupt[Any]]:
         """Return the thread's open questions by id, including nested ones."""
+        cipher = self._pool.encryption.tenant(owner.tenant)
         async with self._pool.connection() as connection:
-            return (await self._step(connection, thread_id, graph)).pending
+            return (await self._step(connection, thread_id, graph, cipher)).pending
 
     async def _is_running(self, thread_id: UUID) -> bool:
         async with self._pool.connection() as connection:
             row = await (await connection.execute(_RUNNING, (thread_id,))).fetchone()
         return row is not None
 
-    async def _step(self, connection: Connection, thread_id: UUID, graph: str) -> "_Step":
+    async def _step(
+        self, connection: Connection, thread_id: UUID, graph: str, cipher: TenantCipher
+    ) -> "_Step":
         # On the same connection: waiting for a second one from the pool could deadlock.
-        bound = self._graphs.bind(graph, checkpointer=AsyncPostgresSaver(connection))
+        bound = self._graphs.bind(graph, checkpointer=SealedSaver(connection, cipher))
         state = await bound.aget_state({"configurable": {"thread_id": str(thread_id)}})
         return _Step(
             pending={question.id: question for question in state.interrupts},
@@ -157,19 +165,28 @@ class Answers:
         async with self._pool.connection() as connection, connection.transaction():
             await lock_thread(connection, thread_id, owner=owner)
             rows = await (await connection.execute(_SAVED, (thread_id,))).fetchall()
-        return {row["interrupt_id"]: row["answer"] for row in rows if row["run_id"] is None}
+        kept = {row["interrupt_id"]: row["answer"] for row in rows if row["run_id"] is None}
+        return open_answers(kept, self._pool.encryption.tenant(owner.tenant), thread_id=thread_id)
 
     async def _answered(
-        self, connection: Connection, thread_id: UUID, step: "_Step"
+        self, connection: Connection, thread_id: UUID, step: "_Step", cipher: TenantCipher
     ) -> dict[str, Any]:
         """Return the answers that count: saved, carried by an active run, or used."""
         rows = await (await connection.execute(_SAVED, (thread_id,))).fetchall()
-        return {row["interrupt_id"]: row for row in rows if _counts(row, step)}
+        found = {row["interrupt_id"]: row for row in rows if _counts(row, step)}
+        kept = {name: row["answer"] for name, row in found.items()}
+        opened = open_answers(kept, cipher, thread_id=thread_id)
+        return {name: {**row, "answer": opened[name]} for name, row in found.items()}
 
     async def _save(
-        self, connection: Connection, thread_id: UUID, answers: Mapping[str, Any]
+        self,
+        connection: Connection,
+        thread_id: UUID,
+        answers: Mapping[str, Any],
+        cipher: TenantCipher,
     ) -> None:
-        for name, value in answers.items():
+        sealed = seal_answers(answers, cipher, thread_id=thread_id)
+        for name, value in sealed.items():
             await connection.execute(_SAVE, (thread_id, name, Jsonb(value)))
 
 
@@ -181,14 +198,17 @@ class _Step:
     run_id: str | None
 
 
-async def _as_asked(connection: Connection, work: Work, step: _Step, thread_id: UUID) -> Work:
+async def _as_asked(
+    connection: Connection, work: Work, step: _Step, thread_id: UUID, cipher: TenantCipher
+) -> Work:
     """The same with the context, assistant and model of the run that asked, or its own."""
     if step.run_id is None:
         return work
     row = await (await connection.execute(_ASKED, (step.run_id, thread_id))).fetchone()
     if row is None:
         return work
-    asked = Work.from_json(row["work"])
+    known = open_work(row["work"], cipher, thread_id=thread_id, run_id=step.run_id)
+    asked = Work.from_json(known)
     if work.context is None:
         work = replace(work, context=asked.context)
     if work.model is None:

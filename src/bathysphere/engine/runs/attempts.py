@@ -49,7 +49,7 @@ class Attempts:
             row = await (await connection.execute(_OPEN, values)).fetchone()
             if row is None:
                 return None
-            run = Run.from_row(row)
+            run = Run.from_row(row, self._pool.encryption)
             if run.work.is_command and run.attempt == 1:
                 await save_writes(connection, run_id=run_id, thread_id=run.thread_id)
         return run
@@ -76,7 +76,7 @@ class Attempts:
                     (run_id,),
                 )
             ).fetchone()
-        return Run.from_row(row) if row is not None else None
+        return Run.from_row(row, self._pool.encryption) if row is not None else None
 
     async def cancelled(self, run: Run) -> CancelAction | None:
         """Return how the run was cancelled since it was opened; None if it was not."""
@@ -123,6 +123,8 @@ class Attempts:
         Raises:
             Superseded: Another attempt has the run.
         """
+        if not self._pool.encryption.indexes_messages:
+            texts = None
         is_ordinary = status in ("success", "interrupted")
         if is_ordinary and (ended := await self._end(run, status, texts, rest)):
             return ended
@@ -144,7 +146,7 @@ class Attempts:
                 if before is None or not before.is_over:
                     raise superseded(run.run_id)
                 return before
-            ended = Run.from_row(row)
+            ended = Run.from_row(row, self._pool.encryption)
             await record_usage(connection, run, rest)
             await _settle_thread(connection, ended, texts)
         return ended
@@ -186,7 +188,7 @@ class Attempts:
                 (run.run_id, run.attempt),
             )
         ).fetchone()
-        return Run.from_row(row) if row is not None else None
+        return Run.from_row(row, self._pool.encryption) if row is not None else None
 
 
 async def _settle_thread(

@@ -253,9 +253,7 @@ class Executor:
         return mapper.is_interrupted
 
     def _run_context(self, run: Run, token: int) -> RunContext:
-        effects = PostgresEffectLog(
-            self._pool, thread_id=run.thread_id, run_id=run.run_id, token=token
-        )
+        effects = PostgresEffectLog(self._pool, run, token=token)
         return RunContext(
             tenant=run.owner.tenant,
             user=run.owner.user,
@@ -275,6 +273,7 @@ class Executor:
             self._pool,
             run_id=run.run_id,
             token=token,
+            cipher=self._pool.encryption.tenant(run.owner.tenant),
             count_bytes=count,
             has_checkpoints=run.has_checkpoints or not is_first,
             joins_writes=is_first,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from psycopg import DatabaseError
@@ -10,6 +10,8 @@ from psycopg.types.json import Jsonb
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Connection
+from bathysphere.engine.encryption.cipher import Encryption
+from bathysphere.engine.encryption.work import open_answers, seal_work
 from bathysphere.engine.errors import TooManyWaiting
 from bathysphere.engine.fairness import WaitingLimits
 from bathysphere.engine.records import Run, Strategy, Work
@@ -31,36 +33,49 @@ class NewRun:
     """Merged into the thread's metadata."""
 
 
+class Storing(NamedTuple):
+    """How runs are stored: the limits of those that wait, and the encryption of their contents."""
+
+    waiting: WaitingLimits
+    encryption: Encryption
+
+
+def sealed_work(work: Work, run: Run | NewRun, encryption: Encryption, tenant: str) -> Any:
+    """The JSON form of a run's work that is stored."""
+    cipher = encryption.tenant(tenant)
+    return seal_work(work.to_json(), cipher, thread_id=run.thread_id, run_id=run.run_id)
+
+
 async def insert(
     connection: Connection,
     new: NewRun,
     owner: Owner,
+    storing: Storing,
     *,
     inherits: list[UUID],
-    waiting: WaitingLimits,
 ) -> Run:
     """Insert a run and its job, unless a limit of pending runs is reached.
 
     Raises:
         TooManyWaiting: A limit is reached.
     """
-    values = _values(new, owner, waiting, inherits)
+    values = _values(new, owner, storing, inherits)
     row = await (await connection.execute(_INSERT, values)).fetchone()
     if row is None:
         room: Any = await (await connection.execute(_ROOM, values)).fetchone()
-        raise TooManyWaiting.of(new.thread_id, room, waiting)
-    return _run(new, owner, row)
+        raise TooManyWaiting.of(new.thread_id, room, storing.waiting)
+    return _run(new, owner, row, storing)
 
 
 async def enqueue(
-    connection: Connection, new: NewRun, owner: Owner, *, waiting: WaitingLimits
+    connection: Connection, new: NewRun, owner: Owner, storing: Storing
 ) -> Run | None:
     """Insert a run behind the thread's others and mark the thread busy, in one round trip.
 
     Returns None if that is not possible: the caller's transaction then finds out why.
     """
     values = {
-        **_values(new, owner, waiting, []),
+        **_values(new, owner, storing, []),
         "creates_thread": new.creates_thread,
         "metadata": Jsonb(dict(new.thread_metadata)),
     }
@@ -70,20 +85,18 @@ async def enqueue(
         if error.sqlstate != _NO_ROOM:
             raise
         return None
-    return _run(new, owner, row) if row is not None else None
+    return _run(new, owner, row, storing) if row is not None else None
 
 
-def _values(
-    new: NewRun, owner: Owner, waiting: WaitingLimits, inherits: list[UUID]
-) -> dict[str, Any]:
-    work = new.work
+def _values(new: NewRun, owner: Owner, storing: Storing, inherits: list[UUID]) -> dict[str, Any]:
+    work, waiting = new.work, storing.waiting
     return {
         "run": new.run_id,
         "thread": new.thread_id,
         "tenant": owner.tenant,
         "owner": owner.user,
         "graph": new.graph,
-        "work": Jsonb(work.to_json()),
+        "work": Jsonb(sealed_work(work, new, storing.encryption, owner.tenant)),
         "takes_kept": work.is_message and not work.after_seconds,
         "delay": work.after_seconds,
         "inherits": inherits,
@@ -94,9 +107,12 @@ def _values(
     }
 
 
-def _run(new: NewRun, owner: Owner, row: Mapping[str, Any]) -> Run:
+def _run(new: NewRun, owner: Owner, row: Mapping[str, Any], storing: Storing) -> Run:
     """The inserted run, which has the answers that were waiting for it."""
+    cipher = storing.encryption.tenant(owner.tenant)
     answers = row["answers"]
+    if answers is not None:
+        answers = open_answers(answers, cipher, thread_id=new.thread_id)
     return Run(
         run_id=new.run_id,
         thread_id=new.thread_id,

@@ -56,7 +56,7 @@ class RunOperations:
         values = {"status": status, "tenant": tenant, "codes": codes, "limit": limit}
         async with self._pool.connection() as connection:
             rows = await (await connection.execute(_LIST, values)).fetchall()
-        return [Run.from_row(row) for row in rows]
+        return [Run.from_row(row, self._pool.encryption) for row in rows]
 
     async def counts(self) -> dict[str, int]:
         """How many runs are pending, running, and given up."""
@@ -71,7 +71,7 @@ class RunOperations:
             RunNotFound: There is no such run.
         """
         async with self._pool.connection() as connection:
-            return await _get(connection, run_id)
+            return await self._get(connection, run_id)
 
     async def job(self, run: Run) -> Job | None:
         """Return where the run is; None if it has ended."""
@@ -89,7 +89,7 @@ class RunOperations:
             CannotReplay: It has ended.
         """
         async with self._pool.connection() as connection, connection.transaction():
-            run = await _get(connection, run_id)
+            run = await self._get(connection, run_id)
             if run.is_over:
                 raise CannotReplay(
                     f"Run {run_id} has ended ({run.status})", hint="use `replay` to run it again"
@@ -106,9 +106,9 @@ class RunOperations:
             CannotReplay: It did not fail, or its thread has gone on.
         """
         async with self._pool.connection() as connection, connection.transaction():
-            thread_id = (await _get(connection, run_id)).thread_id
+            thread_id = (await self._get(connection, run_id)).thread_id
             await try_lock_thread(connection, thread_id)
-            run = await _get(connection, run_id)
+            run = await self._get(connection, run_id)
             if run.status not in _REPLAYABLE:
                 raise CannotReplay(
                     f"Run {run_id} did not fail: it is {run.status}",
@@ -122,7 +122,13 @@ class RunOperations:
             await self._enqueue(connection, run)
             await update_thread_status(connection, thread_id)
             await record_run(connection, "run.replayed", run, by)
-            return await _get(connection, run_id)
+            return await self._get(connection, run_id)
+
+    async def _get(self, connection: Connection, run_id: UUID) -> Run:
+        row: Any = await (await connection.execute(_GET, (run_id,))).fetchone()
+        if row is None:
+            raise RunNotFound(f"Run {run_id} not found", hint="see `bathysphere runs list`")
+        return Run.from_row(row, self._pool.encryption)
 
     async def _has_newer(self, connection: Connection, run: Run) -> bool:
         values = (run.thread_id, run.seq)
@@ -136,13 +142,6 @@ class RunOperations:
         await connection.execute(
             "UPDATE engine.runs SET job_id = %s WHERE run_id = %s", (job_id, run.run_id)
         )
-
-
-async def _get(connection: Connection, run_id: UUID) -> Run:
-    row: Any = await (await connection.execute(_GET, (run_id,))).fetchone()
-    if row is None:
-        raise RunNotFound(f"Run {run_id} not found", hint="see `bathysphere runs list`")
-    return Run.from_row(row)
 
 
 _GET = f"SELECT {RUN_COLUMNS} FROM engine.runs WHERE run_id = %s".encode()  # noqa: S608  # our own constant

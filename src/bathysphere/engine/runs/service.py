@@ -26,7 +26,7 @@ from bathysphere.engine.errors import BudgetExceeded, RunIdTaken, RunNotFound, T
 from bathysphere.engine.events.log import Event, EventLog
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
 from bathysphere.engine.records import RUN_COLUMNS, CancelAction, Run, RunStatus
-from bathysphere.engine.runs.new_run import NewRun, enqueue, insert
+from bathysphere.engine.runs.new_run import NewRun, Storing, enqueue, insert, sealed_work
 from bathysphere.engine.runs.queue import Queue
 from bathysphere.engine.thread_lock import lock_busy, lock_thread, update_thread_status
 from bathysphere.engine.usage.budgets import Budgets
@@ -87,7 +87,7 @@ class Runs:
         self._stored = stored
         self._budgets = budgets
         self._quota = quota
-        self._waiting = waiting
+        self._storing = Storing(waiting, pool.encryption)
         self._pool = pool
         self._queue = queue
         self._log = log
@@ -115,7 +115,7 @@ class Runs:
         try:
             if self._is_plain(new, owner):
                 async with self._pool.connection() as connection:
-                    run = await enqueue(connection, new, owner, waiting=self._waiting)
+                    run = await enqueue(connection, new, owner, self._storing)
                 if run is not None:
                     return Created(run, is_new=True)
             async with self._pool.connection() as connection, connection.transaction():
@@ -174,7 +174,7 @@ class Runs:
             replaced = await self._apply_strategy(connection, new)
         await self._check_quota(connection, owner)
         inherits = replaced.answers_of
-        run = await insert(connection, new, owner, inherits=inherits, waiting=self._waiting)
+        run = await insert(connection, new, owner, self._storing, inherits=inherits)
         return Created(run, is_new=True), replaced.ended
 
     async def _existing_run(self, new: NewRun, owner: Owner) -> Run:
@@ -213,7 +213,7 @@ class Runs:
             ).fetchone()
         if row is None:
             raise RunNotFound(f"Run {run_id} not found")
-        return Run.from_row(row)
+        return Run.from_row(row, self._pool.encryption)
 
     async def list_of_thread(
         self,
@@ -236,7 +236,7 @@ class Runs:
                     (thread_id, owner.tenant, owner.user, wanted, wanted, limit, offset),
                 )
             ).fetchall()
-        return [Run.from_row(row) for row in rows]
+        return [Run.from_row(row, self._pool.encryption) for row in rows]
 
     async def active_of_assistant(self, assistant_id: UUID, *, owner: Owner) -> list[UUID]:
         """Return the owner's active runs that were started with a stored assistant."""
@@ -290,7 +290,7 @@ class Runs:
         ).fetchone()
         if row is None:
             return None
-        run = Run.from_row(row)
+        run = Run.from_row(row, self._pool.encryption)
         if (run.owner, run.thread_id) != (owner, new.thread_id):
             raise RunIdTaken(f"Run id {new.run_id} is already in use", hint="send a new run id")
         return run
@@ -319,7 +319,7 @@ class Runs:
                 (thread_id,),
             )
         ).fetchall()
-        return [Run.from_row(row) for row in rows]
+        return [Run.from_row(row, self._pool.encryption) for row in rows]
 
     async def _stop(
         self,
@@ -363,9 +363,9 @@ class Runs:
     ) -> Run:
         """Add answers to a pending run, within the caller's transaction."""
         work = replace(run.work, resume={**(run.work.resume or {}), **answers})
+        sealed = Jsonb(sealed_work(work, run, self._pool.encryption, run.owner.tenant))
         await connection.execute(
-            "UPDATE engine.runs SET work = %s WHERE run_id = %s",
-            (Jsonb(work.to_json()), run.run_id),
+            "UPDATE engine.runs SET work = %s WHERE run_id = %s", (sealed, run.run_id)
         )
         return replace(run, work=work)
 

@@ -10,6 +10,7 @@ from bathysphere.engine.assistants import Assistant
 from bathysphere.engine.errors import RunNotFound
 from bathysphere.engine.records import Run, Work
 from bathysphere.engine.runs.new_run import NewRun
+from bathysphere.engine.webhooks.channel import check_webhook
 from bathysphere.server.errors import CheckpointNotFound, NotSupported
 from bathysphere.server.langgraph_api.answer_requests import answers_by_question
 from bathysphere.server.langgraph_api.assistants import (
@@ -118,7 +119,7 @@ def _webhook(services: Services, url: str | None) -> str | None:
             "Webhooks are disabled on this server",
             hint="the operator enables them with BATHYSPHERE_WEBHOOK_SECRET",
         )
-    services.webhooks.receivers.check(url)
+    check_webhook(services.webhooks.receivers, url)
     return url
 
 
@@ -136,7 +137,7 @@ async def _resume(
         raise NotSupported("An answer cannot be scheduled", hint="omit after_seconds")
     graph = assistant.definition.graph
     await services.threads.get(thread_id, owner=owner)
-    pending = await services.answers.pending(thread_id, graph=graph)
+    pending = await services.answers.pending(thread_id, owner=owner, graph=graph)
     answers = answers_by_question(command.resume, pending)
     work = make_work(
         services.graphs,

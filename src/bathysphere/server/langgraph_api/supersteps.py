@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command, Send, StateUpdate
 
 from bathysphere.core.identity import Owner
+from bathysphere.engine.database.sealed_saver import SealedSaver
 from bathysphere.engine.graphs import Graphs
 from bathysphere.server.errors import InvalidRequest, NotSupported
 from bathysphere.server.langgraph_api.client_writes import check_order, check_values
@@ -48,7 +48,8 @@ async def write_supersteps(
     updates = [[_state_update(update) for update in step.updates] for step in supersteps]
     try:
         async with services.threads.lock_idle(thread_id, owner=owner) as connection:
-            saver = AsyncPostgresSaver(connection)
+            cipher = services.pool.encryption.tenant(owner.tenant)
+            saver = SealedSaver(connection, cipher)
             bound = services.graphs.bind(str(graph), checkpointer=saver)
             place = {"thread_id": str(thread_id), "checkpoint_ns": ""}
             await bound.abulk_update_state({"configurable": place}, updates)

@@ -8,12 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Interrupt, StateSnapshot
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Pool
+from bathysphere.engine.database.sealed_saver import SealedSaver
 from bathysphere.engine.database.tenant_reads import NewestSaver, TenantSaver, tenant_connection
 from bathysphere.engine.errors import GraphNotFound, ThreadNotFound
 from bathysphere.engine.graphs import Graph, Graphs
@@ -162,7 +162,8 @@ class States:
         check_values(self._graphs, thread["graph"], values)
         check_order(self._graphs, thread["graph"], [as_node] if as_node else [], option="as_node")
         async with self._threads.lock_idle(thread_id, owner=owner) as connection:
-            graph = self._graphs.bind(thread["graph"], checkpointer=AsyncPostgresSaver(connection))
+            saver = SealedSaver(connection, self._pool.encryption.tenant(owner.tenant))
+            graph = self._graphs.bind(thread["graph"], checkpointer=saver)
             config = _config(thread_id, checkpoint_id=checkpoint_id)
             if checkpoint_id is not None:
                 snapshot = await _get(graph, config)

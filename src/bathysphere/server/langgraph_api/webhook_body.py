@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+from bathysphere.engine.delivery.outbox import Delivery
 from bathysphere.engine.records import Run
 from bathysphere.engine.runs.service import Runs
-from bathysphere.engine.webhooks.outbox import Delivery
 from bathysphere.server.errors import CheckpointNotFound
 from bathysphere.server.langgraph_api.bounded_answers import encode
 from bathysphere.server.langgraph_api.serializers import run_json
@@ -32,7 +32,7 @@ class WebhookBodies:
             "run_started_at": _time(run.started_at),
             "run_ended_at": _time(run.finished_at),
             "webhook_sent_at": _time(sent_at),
-            "values": await self._values(run, delivery.checkpoint_id),
+            "values": await self._values(run, delivery.details["checkpoint_id"]),
         }
         encoded = await encode(body)
         if len(encoded) > self._states.limits.bytes:

@@ -88,6 +88,12 @@ class Metrics:
             ["outcome"],
             registry=self.registry,
         )
+        self.push_notices = Counter(
+            "bathysphere_push_notices",
+            "Push notices by outcome; dropped ones were not needed any more.",
+            ["outcome"],
+            registry=self.registry,
+        )
         self.titles = Counter(
             "bathysphere_titles",
             "Titles of conversations that a model was asked for, by outcome.",
@@ -180,6 +186,8 @@ class Metrics:
             self.due_times.labels(tick)
         for outcome in ("delivered", "retried", "dead"):
             self.webhooks.labels(outcome)
+        for outcome in ("delivered", "retried", "dead", "dropped"):
+            self.push_notices.labels(outcome)
 
     def count_due_time(self, outcome: str) -> None:
         """Count a due time of a schedule."""
@@ -188,6 +196,10 @@ class Metrics:
     def count_webhook(self, outcome: str) -> None:
         """Count an attempt to send a webhook."""
         self.webhooks.labels(outcome).inc()
+
+    def count_push_notice(self, outcome: str) -> None:
+        """Count what became of a push notice."""
+        self.push_notices.labels(outcome).inc()
 
     def count_title(self, outcome: str, tokens: int) -> None:
         """Count a model call for the title of a conversation."""

@@ -36,7 +36,7 @@ async def terms(services: ServicesDep) -> Response:
     """Whether payments are enabled, the prices and the mint."""
     if services.payments is None:
         return JSON({"enabled": False})
-    terms = services.payments.service.terms
+    terms, sat_value = services.payments.service.terms, services.payments.sat_value
     return JSON(
         {
             "enabled": True,
@@ -44,6 +44,7 @@ async def terms(services: ServicesDep) -> Response:
             "unit": terms.unit,
             "topup": terms.topup,
             "price": asdict(terms.price),
+            "rate": asdict(sat_value) if sat_value is not None else None,
         }
     )
 

@@ -16,6 +16,13 @@ class PriceView(BaseModel):
     )
 
 
+class RateView(BaseModel):
+    """Approximate value of a sat, as the operator gives it."""
+
+    per_sat: float = Field(description="Value of one sat.")
+    currency: str = Field(description="Currency code (ISO 4217).")
+
+
 class TermsView(BaseModel):
     """Whether payments are enabled, and their terms."""
 
@@ -24,6 +31,7 @@ class TermsView(BaseModel):
     unit: str | None = None
     topup: int | None = None
     price: PriceView | None = None
+    rate: RateView | None = None
 
 
 class SessionOpen(BaseModel):

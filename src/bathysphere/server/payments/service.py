@@ -15,7 +15,7 @@ from bathysphere.core.errors import BathysphereError, missing_extra
 from bathysphere.core.identity import Owner
 from bathysphere.core.payments import Purse
 from bathysphere.engine.database.pool import Pool
-from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.payments.settings import PaymentSettings, SatValue
 
 try:
     from bathysphere.core.identity import Owner
@@ -45,6 +45,7 @@ class Payments:
     mint: MintClient
     sweep_seconds: float
     audit_seconds: float = 300.0
+    sat_value: SatValue | None = None
 
     def purse(self, thread_id: str, owner: Owner, run_id: str) -> Purse:
         """The purse from which one of the thread's runs is paid."""
@@ -143,4 +144,5 @@ def _payments(settings: PaymentSettings, pool: Pool, clock: Clock, mint: MintCli
         mint=mint,
         sweep_seconds=settings.sweep_seconds,
         audit_seconds=settings.audit_seconds,
+        sat_value=settings.sat_value,
     )

@@ -3,6 +3,8 @@
 By default payments are disabled and no wallet is needed.
 """
 
+import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -23,6 +25,15 @@ from bathysphere.core.settings import invalid_settings
 
 PREFIX = "BATHYSPHERE_PAYMENTS_"
 _MIN_SECRET = 32
+_RATE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,12})? [A-Z]{3}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SatValue:
+    """The approximate value of a sat in a currency (ISO 4217), for display."""
+
+    per_sat: float
+    currency: str
 
 
 class PaymentSettings(BaseSettings):
@@ -48,6 +59,10 @@ class PaymentSettings(BaseSettings):
         description="Output tokens charged before a call; unused ones are refunded.",
     )
     topup: PositiveInt = Field(default=100, description="Amount of a payment request, in sats.")
+    rate: str | None = Field(
+        default=None,
+        description="Approximate value of a sat that the browser shows, such as `0.0006 EUR`.",
+    )
     lock_hours: PositiveFloat = Field(
         default=48, description="Lock time that payment requests ask for."
     )
@@ -101,6 +116,15 @@ class PaymentSettings(BaseSettings):
             raise ValueError("The mint URL must use https (http is allowed on localhost)")
         return value.rstrip("/")
 
+    @field_validator("rate")
+    @classmethod
+    def _amount_and_currency(cls, value: str | None) -> str | None:
+        if value is not None and not _RATE.fullmatch(value):
+            raise ValueError("Expected an amount and a currency code, such as 0.0006 EUR")
+        if value is not None and float(value.split()[0]) == 0:
+            raise ValueError("The value of a sat must be greater than zero")
+        return value
+
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
         if self.mint is None:
@@ -129,6 +153,14 @@ class PaymentSettings(BaseSettings):
         """The mint's origin, which the web app must be allowed to call."""
         parts = urlsplit(self.mint or "")
         return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def sat_value(self) -> SatValue | None:
+        """What a sat is worth approximately; None if the operator does not say."""
+        if self.rate is None:
+            return None
+        amount, currency = self.rate.split()
+        return SatValue(per_sat=float(amount), currency=currency)
 
     @property
     def master(self) -> bytes:

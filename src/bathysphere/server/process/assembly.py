@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -15,20 +16,20 @@ from bathysphere.agents.research.settings import PREFIX as RESEARCH
 from bathysphere.agents.research.settings import ResearchSettings
 from bathysphere.agents.simple import SimpleConfig
 from bathysphere.agents.tutor import TutorConfig
-from bathysphere.core.errors import ConfigError
+from bathysphere.core.errors import ConfigError, missing_extra
 from bathysphere.engine.conversations.shares import ShareLimits
 from bathysphere.engine.conversations.titles import TitleModel
 from bathysphere.engine.crons.scheduler import SchedulerOptions
 from bathysphere.engine.crons.service import CronLimits
 from bathysphere.engine.database.pool import Pool
 from bathysphere.engine.database.stored_bytes import StorageLimits
+from bathysphere.engine.delivery.receivers import ReceiverRules
+from bathysphere.engine.delivery.sender import SenderOptions
 from bathysphere.engine.fairness import WaitingLimits
 from bathysphere.engine.graphs import Graph, Graphs, Source
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.worker import Worker, WorkerOptions
 from bathysphere.engine.usage.budgets import BudgetDefaults
-from bathysphere.engine.webhooks.receivers import ReceiverRules
-from bathysphere.engine.webhooks.sender import SenderOptions
 from bathysphere.evidence.proof.signing import read_key
 from bathysphere.harness.build import build
 from bathysphere.harness.web_tools import WebAccess
@@ -49,12 +50,8 @@ from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import set_up_tracing
 from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.process.database import secret
-from bathysphere.server.process.services import (
-    ScheduleOptions,
-    Services,
-    WebhookOptions,
-    open_worker,
-)
+from bathysphere.server.process.deliveries import PushOptions, WebhookOptions
+from bathysphere.server.process.services import ScheduleOptions, Services, open_worker
 from bathysphere.server.process.settings import ServerSettings
 from bathysphere.server.workspaces.service import Workspaces, read_directory
 from bathysphere.server.workspaces.settings import StorageSettings
@@ -62,6 +59,7 @@ from bathysphere.tools.mcp.hub import McpHub
 
 KEY_FILE = "research.key"
 WEBHOOK_FILE = "webhook.key"
+PUSH_FILE = "push.key"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -232,6 +230,11 @@ def tenant_ttl() -> dict[str, float | None]:
     return read_directory(StorageSettings.from_environment().tenants).thread_ttl_minutes()
 
 
+def delivery_options(settings: ServerSettings) -> dict[str, Any]:
+    """How webhooks and push notices are sent."""
+    return {"webhooks": webhook_options(settings), "push": push_options(settings)}
+
+
 def webhook_options(settings: ServerSettings) -> WebhookOptions | None:
     """How webhooks are signed and sent; None without a secret.
 
@@ -243,11 +246,38 @@ def webhook_options(settings: ServerSettings) -> WebhookOptions | None:
     master = text.encode() if text is not None else read_key(settings.data_dir / WEBHOOK_FILE)
     return WebhookOptions(
         master=master,
-        rules=ReceiverRules(
-            allows_loopback=settings.webhook_allow_loopback,
-            timeout_seconds=settings.webhook_seconds,
-        ),
+        rules=_receiver_rules(settings),
         sender=SenderOptions(attempts=settings.webhook_attempts),
+    )
+
+
+def push_options(settings: ServerSettings) -> PushOptions | None:
+    """How push notices are authorized and sent; None without a contact.
+
+    A single machine generates its secret and stores it in the data folder.
+
+    Raises:
+        ConfigError: There is a contact, but no secret that all processes share, or the libraries
+            that encrypt and sign notices are not installed.
+    """
+    if settings.push_contact is None:
+        return None
+    if not all(map(find_spec, ("http_ece", "py_vapid"))):
+        raise missing_extra("Web Push", "push")
+    text = secret(settings.push_secret)
+    if text is None and not settings.is_embedded:
+        raise ConfigError(
+            "Web Push needs a secret that all processes share",
+            hint="set BATHYSPHERE_PUSH_SECRET everywhere: openssl rand -hex 32",
+        )
+    shared = text.encode() if text is not None else read_key(settings.data_dir / PUSH_FILE)
+    rules = _receiver_rules(settings)
+    return PushOptions(secret=shared, contact=settings.push_contact, rules=rules)
+
+
+def _receiver_rules(settings: ServerSettings) -> ReceiverRules:
+    return ReceiverRules(
+        allows_loopback=settings.webhook_allow_loopback, timeout_seconds=settings.webhook_seconds
     )
 
 

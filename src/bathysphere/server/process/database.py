@@ -7,6 +7,8 @@ from pydantic import SecretStr
 
 from bathysphere.core.errors import ConfigError
 from bathysphere.engine.database.pool import Database
+from bathysphere.engine.encryption.cipher import Encryption
+from bathysphere.engine.encryption.keys import MasterKeys
 from bathysphere.server.process.settings import ServerSettings
 
 
@@ -33,6 +35,28 @@ def sized(database: Database, settings: ServerSettings, *, with_worker: bool) ->
         listen_url=secret(settings.database_listen_url),
         # A worker's statements may take long: it waits for locks and copies taken-over runs.
         statement_seconds=None if with_worker else settings.database_statement_seconds,
+        encryption=encryption_of(settings),
+    )
+
+
+def encryption_of(settings: ServerSettings) -> Encryption:
+    """How contents are stored.
+
+    Raises:
+        ConfigError: The keys are invalid, or strictness has none.
+    """
+    keys = None
+    if (text := secret(settings.encryption_keys)) is not None:
+        keys = MasterKeys.parse(text)
+    elif settings.encryption_keys_file is not None:
+        keys = MasterKeys.read(settings.encryption_keys_file)
+    if settings.encryption_strict and (keys is None or keys.writer is None):
+        raise ConfigError(
+            "BATHYSPHERE_ENCRYPTION_STRICT needs a key that encrypts",
+            hint="set BATHYSPHERE_ENCRYPTION_KEYS, or unset it",
+        )
+    return Encryption(
+        keys, is_strict=settings.encryption_strict, indexes_messages=settings.message_search
     )
 
 

@@ -41,6 +41,7 @@ from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.process.assembly import (
     Instruments,
     allow_mint,
+    delivery_options,
     limit_options,
     rate_limits,
     redis_of,
@@ -48,7 +49,6 @@ from bathysphere.server.process.assembly import (
     tenant_ttl,
     thread_ttl,
     tracing_of,
-    webhook_options,
     worker_of,
 )
 from bathysphere.server.process.client_deadlines import Deadlines
@@ -320,7 +320,7 @@ async def _open(
             workspaces=workspaces,
             **limit_options(settings),
             schedules=schedule_options(settings),
-            webhooks=webhook_options(settings),
+            **delivery_options(settings),
             store=project.store,
             thread_ttl=thread_ttl(settings, project.thread_ttl),
             tenant_ttl=tenant_ttl(),

@@ -26,9 +26,10 @@ from bathysphere.engine.conversations.titles import TitleModel, TitleWriter
 from bathysphere.engine.crons.database_clock import DatabaseClock, read_database_clock
 from bathysphere.engine.crons.scheduler import Scheduler, SchedulerOptions
 from bathysphere.engine.crons.service import CronLimits, Crons
+from bathysphere.engine.database.encryption_keys import open_storage
 from bathysphere.engine.database.epoch import read_epoch
 from bathysphere.engine.database.item_store import StoreOptions, migrate_store, open_store
-from bathysphere.engine.database.pool import Database, Pool, open_pool
+from bathysphere.engine.database.pool import Database, Pool
 from bathysphere.engine.database.stored_bytes import NO_STORAGE_LIMITS, StorageLimits, StoredBytes
 from bathysphere.engine.events.log import EventLog, MemoryEventLog
 from bathysphere.engine.events.redis_log import RedisEventLog
@@ -46,10 +47,6 @@ from bathysphere.engine.usage.budgets import BudgetDefaults, Budgets
 from bathysphere.engine.usage.counting import RunUsage
 from bathysphere.engine.usage.journal import PriceOf, no_price
 from bathysphere.engine.usage.report import UsageReports
-from bathysphere.engine.webhooks.outbox import Outbox
-from bathysphere.engine.webhooks.receivers import ReceiverRules, Receivers
-from bathysphere.engine.webhooks.sender import Sender, SenderOptions
-from bathysphere.engine.webhooks.signing import WebhookSigner
 from bathysphere.registry.project_sections import Expiry
 from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
 from bathysphere.server.langgraph_api.thread_states import States
@@ -58,6 +55,15 @@ from bathysphere.server.observability.measured import MeasuredLog, MeasuredQueue
 from bathysphere.server.observability.metrics import Metrics
 from bathysphere.server.observability.tracing import ObservedExecutor, TracedRuns
 from bathysphere.server.payments.settings import PaymentSettings
+from bathysphere.server.process.deliveries import (
+    Push,
+    PushOptions,
+    WebhookOptions,
+    Webhooks,
+    open_push,
+    open_webhooks,
+    senders,
+)
 from bathysphere.server.process.side_tasks import keep_running
 from bathysphere.server.workspaces.service import Workspaces
 
@@ -80,24 +86,6 @@ class ScheduleOptions:
     limits: CronLimits = field(default_factory=CronLimits)
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
     clock: DatabaseClock = read_database_clock
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebhookOptions:
-    """The secret that webhooks are signed with, their receivers and the sender's settings."""
-
-    master: bytes
-    rules: ReceiverRules = field(default_factory=ReceiverRules)
-    sender: SenderOptions = field(default_factory=SenderOptions)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Webhooks:
-    """What is needed to accept and send webhooks."""
-
-    receivers: Receivers
-    signer: WebhookSigner
-    options: SenderOptions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,6 +116,8 @@ class Services:
     stored: StoredBytes
     webhooks: Webhooks | None = None
     """None if webhooks are disabled."""
+    push: Push | None = None
+    """None if Web Push is disabled."""
     workspaces: Workspaces | None = None
     payments: "Payments | None" = None
     """None if payments are disabled."""
@@ -151,6 +141,7 @@ async def open_services(
     storage: StorageLimits = NO_STORAGE_LIMITS,
     schedules: ScheduleOptions | None = None,
     webhooks: WebhookOptions | None = None,
+    push: PushOptions | None = None,
     store: StoreOptions | None = None,
     thread_ttl: Expiry | None = None,
     tenant_ttl: Mapping[str, float | None] | None = None,
@@ -170,7 +161,7 @@ async def open_services(
     schedules = schedules or ScheduleOptions()
     await graphs.prepare()
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(open_pool(database))
+        pool = await stack.enter_async_context(open_storage(database))
         await migrate_store(database, store)
         events: EventLog = MemoryEventLog(clock=clock)
         if redis_url is not None:
@@ -223,7 +214,8 @@ async def open_services(
             crons=Crons(pool, limits=schedules.limits, clock=schedules.clock),
             schedules=schedules,
             stored=stored,
-            webhooks=await stack.enter_async_context(_webhooks(webhooks)),
+            webhooks=await stack.enter_async_context(open_webhooks(webhooks)),
+            push=await stack.enter_async_context(open_push(push, pool)),
             workspaces=workspaces,
         )
 
@@ -301,22 +293,18 @@ def open_scheduler(services: Services, metrics: Metrics) -> Scheduler:
 
 
 def _companions(services: Services, metrics: Metrics) -> list[Companion]:
-    """What a worker process does beside its runs: schedules, and webhooks if they are enabled."""
+    """What a worker process does beside its runs: schedules, what it sends, and expiry."""
     scheduler = open_scheduler(services, metrics)
     found: list[Companion] = [partial(keep_running, "scheduler", scheduler.run)]
-    webhooks = services.webhooks
-    if webhooks is not None:
-        sender = Sender(
-            Outbox(services.pool),
-            webhooks.receivers,
-            signer=webhooks.signer,
-            write_body=WebhookBodies(services.runs, services.states).write,
-            clock=services.clock,
-            options=webhooks.options,
-            on_outcome=metrics.count_webhook,
-        )
-        found.append(partial(keep_running, "webhooks", sender.run))
-    return [*found, *_sweeps(services)]
+    sent = senders(
+        webhooks=services.webhooks,
+        push=services.push,
+        write_body=WebhookBodies(services.runs, services.states).write,
+        pool=services.pool,
+        clock=services.clock,
+        metrics=metrics,
+    )
+    return [*found, *sent, *_sweeps(services)]
 
 
 def _sweeps(services: Services) -> list[Companion]:
@@ -330,8 +318,7 @@ def _sweeps(services: Services) -> list[Companion]:
     found: list[Companion] = [partial(keep_running, "expiry of shared snapshots", work)]
     ttl, options = services.thread_ttl or Expiry(), services.store_options
     sweep = thread_sweep(services.threads, minutes=ttl.minutes, by_tenant=services.tenant_ttl)
-    every = ttl.sweep_minutes * 60
-    work = partial(sweep_periodically, "threads", sweep, every_seconds=every)
+    work = partial(sweep_periodically, "threads", sweep, every_seconds=ttl.sweep_minutes * 60)
     found.append(partial(keep_running, "expiry of threads", work))
     if options.ttl is not None:
         sweep, every = item_sweep(services.store), options.sweep_seconds
@@ -352,19 +339,6 @@ def _check_expiry(
             hint="remove 'checkpointer.ttl' from langgraph.json, BATHYSPHERE_THREAD_TTL_DAYS and"
             " 'thread_ttl_days' of tenants, or switch payments off",
         )
-
-
-@asynccontextmanager
-async def _webhooks(options: WebhookOptions | None) -> AsyncIterator[Webhooks | None]:
-    if options is None:
-        yield None
-        return
-    receivers = Receivers(options.rules)
-    try:
-        signer = WebhookSigner(options.master)
-        yield Webhooks(receivers=receivers, signer=signer, options=options.sender)
-    finally:
-        await receivers.aclose()
 
 
 @asynccontextmanager

@@ -59,6 +59,21 @@ class ServerSettings(AuthSettings):
         default=True,
         description="Use prepared statements; turn off behind PgBouncer in transaction mode.",
     )
+    encryption_keys: SecretStr | None = Field(
+        default=None,
+        description="Keys that contents are encrypted with, as `id:base64,…`; the first encrypts.",
+    )
+    encryption_keys_file: Path | None = Field(
+        default=None, description="File with these keys instead, such as a mounted secret."
+    )
+    encryption_strict: bool = Field(
+        default=False, description="Refuse contents that are stored in plain text."
+    )
+    message_search: bool | None = Field(
+        default=None,
+        description="Store the words of messages in plain text, for the search; default: only"
+        " without encryption.",
+    )
     migrate: bool = Field(default=True, description="Run database migrations at startup.")
     redis_url: SecretStr | None = Field(
         default=None,
@@ -219,6 +234,19 @@ class ServerSettings(AuthSettings):
         default=10, description="Time limit of a webhook's receiver."
     )
 
+    # ── push ──
+    push_contact: str | None = Field(
+        default=None,
+        pattern=r"^(mailto:[^@\s]+@[\w-]+(\.[\w-]+)+|https://[\w-]+(\.[\w-]+)+)$",
+        description="Whom push services may write to (mailto: or https:); default: no Web Push.",
+    )
+    push_secret: SecretStr | None = Field(
+        default=None,
+        min_length=32,
+        description="Secret of the push key (at least 32 characters); default: one in the data"
+        " folder, with the embedded PostgreSQL.",
+    )
+
     # ── observability ──
     log_format: LogFormat | None = Field(
         default=None, description="`text` or `json`; default: text in a terminal, else json."
@@ -266,6 +294,8 @@ class ServerSettings(AuthSettings):
                 f"Refusing to serve {self.host} without authentication: set"
                 f" {PREFIX}AUTH to api-key, oidc or project, or pass --allow-anonymous-anywhere"
             )
+        if self.encryption_keys is not None and self.encryption_keys_file is not None:
+            raise ValueError(f"Set {PREFIX}ENCRYPTION_KEYS or {PREFIX}ENCRYPTION_KEYS_FILE")
         if self.database_url is None and self.redis_url is not None:
             raise ValueError(f"{PREFIX}REDIS_URL needs {PREFIX}DATABASE_URL: set both, or neither")
         return self

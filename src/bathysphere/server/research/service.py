@@ -144,7 +144,7 @@ async def answer_of(
         AnswerRefused: No plan is pending.
     """
     await services.threads.get(body.thread_id, owner=owner)
-    pending = await services.answers.pending(body.thread_id, graph=graph)
+    pending = await services.answers.pending(body.thread_id, owner=owner, graph=graph)
     waiting = [
         question.id
         for question in pending.values()

@@ -28,6 +28,7 @@ export function collectExtensions(extensions: readonly Extension[]) {
     sharedTexts: extensions.flatMap((e) => (e.sharedTexts ? [e.sharedTexts] : [])),
     quoteOpeners: extensions.flatMap((e) => (e.openQuote ? [e.openQuote] : [])),
     starts: extensions.flatMap((e) => (e.start ? [e.start] : [])),
+    leaves: extensions.flatMap((e) => (e.leave ? [e.leave] : [])),
   };
 }
 

@@ -17,10 +17,13 @@ export type Lazy<Props extends Record<string, unknown> = Record<string, never>> 
   default: Component<Props>;
 }>;
 
+/** Words that are read when they are shown: the language is loaded after the extensions. */
+export type Words = () => string;
+
 /** A part of the panel on the right: a tab of its own, or a section of one. */
 export interface Panel {
   id: string;
-  label: string;
+  label: Words;
   icon: Component<{ size?: number | string }>;
   /** Its tab: `work` (what the agent does), `documents` (the person's), or the agent's own, such as `map`. */
   tab: string;
@@ -47,7 +50,7 @@ export interface SidebarSection {
 /** A whole page of its own at `/<id>`, reached from the menu. */
 export interface Page {
   id: string;
-  label: string;
+  label: Words;
   icon: Component<{ size?: number | string }>;
   order: number;
   load: Lazy;
@@ -60,7 +63,7 @@ export interface Page {
 /** A section of the settings page. */
 export interface SettingsPart {
   id: string;
-  title: string;
+  title: Words;
   order: number;
   load: Lazy;
 }
@@ -151,7 +154,7 @@ export interface RequestCard {
   load: Lazy<RequestCardProps>;
   icon?: Component<{ size?: number | string }>;
   /** What goes after the name of who asks. */
-  headline?: string;
+  headline?: Words;
 }
 
 /** Something drawn under an agent's message, such as the tutor's move. */
@@ -186,7 +189,7 @@ export interface RunCard {
 /** Something that the menu of a conversation offers, and that opens in the menu's place. */
 export interface ThreadAction {
   id: string;
-  label: string;
+  label: Words;
   icon: Component<{ size?: number | string }>;
   order: number;
   load: Lazy<{ thread: Thread; close: () => void }>;
@@ -215,4 +218,6 @@ export interface Extension {
   openQuote?: (quote: DocumentQuote) => Promise<QuoteOutcome>;
   /** Called once when the app starts. */
   start?: (app: AppState) => void | Promise<void>;
+  /** Called before the person signs out, while the server still knows them. */
+  leave?: (app: AppState) => Promise<void>;
 }

@@ -5,6 +5,7 @@ vi.stubGlobal('ResizeObserver', class {
   observe() {}
 });
 const { typeset } = await import('./maths');
+vi.unstubAllGlobals(); // other files share them
 
 afterEach(() => document.body.replaceChildren());
 

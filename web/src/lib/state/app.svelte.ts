@@ -15,17 +15,22 @@ import { ModelChoice } from './model-choice.svelte';
 import { Route } from './route.svelte';
 import { gatherInput, type RunInput } from './run-input';
 import { Session } from './session.svelte';
+import { ShownTurns } from './shown-turns.svelte';
 import { Tabs } from './tabs';
 import { Threads } from './threads.svelte';
 
 const KEY = Symbol('app');
 const REFRESH_MS = 20_000;
+/** Signing out does not wait longer for a server that does not respond. */
+const LEAVE_MS = 2_000;
 
 /** What the state needs of the extensions. */
 export interface AppExtensions {
   readonly clientTools: ReadonlyMap<string, ClientTool>;
   /** Called once when the app starts. */
   readonly starts: readonly ((app: AppState) => void | Promise<void>)[];
+  /** Called before the person signs out. */
+  readonly leaves: readonly ((app: AppState) => Promise<void>)[];
 }
 
 export class AppState {
@@ -39,6 +44,7 @@ export class AppState {
   readonly modelChoice = new ModelChoice(this);
   #conversation = $state.raw<Conversation>()!;
   readonly drafts = new Drafts();
+  readonly shownTurns = new ShownTurns();
   /** The message to bring into sight as soon as it is there; an address may name one. */
   target = $state<string | null>(decodeURIComponent(location.hash.slice(1)) || null);
   /** Conversations in which something happened while the page was hidden. */
@@ -134,9 +140,11 @@ export class AppState {
     if (!this.session.isAsking) await this.threads.load();
   }
 
-  signOut(): void {
+  async signOut(): Promise<void> {
+    const left = Promise.allSettled(this.extensions.leaves.map((leave) => leave(this)));
+    await Promise.race([left, new Promise((resolve) => setTimeout(resolve, LEAVE_MS))]);
     this.tabs.tell({ kind: 'signed out' });
-    void this.session.signOut();
+    await this.session.signOut();
   }
 
   /** Go on where the refused key left off. */

@@ -14,7 +14,7 @@ const sent = () => server.sent('input.respond');
 
 async function tab(): Promise<AppState> {
   history.replaceState(null, '', `/c/${A}`);
-  const app = new AppState(new Api(), { clientTools, starts: [] });
+  const app = new AppState(new Api(), { clientTools, starts: [], leaves: [] });
   tabs.push(app);
   app.show(A);
   await vi.advanceTimersByTimeAsync(100);

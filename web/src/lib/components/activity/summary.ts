@@ -1,5 +1,5 @@
 /** Several calls in one sentence: "Read essay.md, added 4 points to the map". */
-import { capitalized } from '$lib/format';
+import { capitalized, number } from '$lib/format';
 import type { Call } from '$lib/stream/view';
 import { text, type Action } from '$lib/text';
 import { gistOf, titleOf } from './gist';
@@ -25,9 +25,10 @@ function byTool(calls: readonly Call[]): Map<string, Call[]> {
 
 function phrase(tool: string, calls: readonly Call[], tense: 'did' | 'does'): string {
   const action = text.calls.actions[tool];
-  if (!action) return words(text.calls.other[tense], titleOf(tool), calls.length > 1 && text.calls.times(calls.length));
-  if (!action.things) return words(action[tense], times(calls.length));
-  return words(action[tense], thingsOf(action, action.things, calls), action.where);
+  const { other, phrase: sentence } = text.calls;
+  if (!action) return sentence(other[tense], titleOf(tool), calls.length > 1 ? text.calls.times(calls.length) : '');
+  if (!action.things) return sentence(action[tense], '', times(calls.length));
+  return sentence(action[tense], thingsOf(action, action.things, calls), action.where ?? '');
 }
 
 function thingsOf(action: Action, [one, many]: readonly [string, string], calls: readonly Call[]): string {
@@ -35,13 +36,14 @@ function thingsOf(action: Action, [one, many]: readonly [string, string], calls:
   const known = new Set(names.filter(Boolean));
   // A file that is read in three parts is one file; each call without a name is about another.
   const count = known.size + calls.length - names.filter(Boolean).length;
-  if (count > 1) return `${count.toLocaleString()} ${many}`;
+  if (count > 1) return `${number(count)} ${many}`;
   const [name] = known;
-  return name ? shortName(name) : one;
+  return name ? text.calls.named(shortName(name)) : one;
 }
 
-function times(count: number): string | false {
-  return count > 1 && (count === 2 ? text.calls.twice : text.calls.times(count));
+function times(count: number): string {
+  if (count < 2) return '';
+  return count === 2 ? text.calls.twice : text.calls.times(count);
 }
 
 /** The last part of a path. */
@@ -49,5 +51,3 @@ function shortName(path: string): string {
   const name = path.split('/').findLast(Boolean) ?? path;
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
 }
-
-const words = (...parts: (string | false | undefined)[]) => parts.filter(Boolean).join(' ');

@@ -1,4 +1,6 @@
-export const changeText = {
+import { inLanguage } from '$lib/languages/texts';
+
+export const changeText = inLanguage('components/change/text:changeText', {
   added: 'added: ',
   removed: 'removed: ',
-} as const;
+});

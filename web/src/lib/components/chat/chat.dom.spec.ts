@@ -8,6 +8,9 @@ import { installed } from '$lib/extensions/installed';
 import { Api } from '$lib/protocol/api';
 import { AppState } from '$lib/state/app.svelte';
 import Announcer from './Announcer.svelte';
+import Chat from './Chat.svelte';
+import type { MapNode } from '$lib/features/argument-map/map';
+import { toMessage } from '$lib/features/argument-map/navigation';
 import { useIntake } from '$lib/features/documents/intake.svelte';
 import FileDrop from '$lib/features/documents/ui/FileDrop.svelte';
 import QuickActions from './QuickActions.svelte';
@@ -46,6 +49,57 @@ afterEach(() => {
   sessionStorage.clear();
   localStorage.clear();
 });
+
+describe('a long conversation', () => {
+  const LONG = '00000000-0000-7000-8000-00000000000c';
+  const questions = () => document.querySelectorAll('.human').length;
+
+  beforeEach(() => {
+    server.add(LONG, Array.from({ length: 60 }, (_, n) => (n % 2 ? `Answer ${n}.` : `Question ${n}?`)));
+    vi.stubGlobal('ResizeObserver', NoObserver);
+    vi.stubGlobal('IntersectionObserver', NoObserver);
+  });
+
+  it('is drawn from its end, and whole on paper', async () => {
+    await show(Chat, LONG);
+    await vi.waitFor(() => expect(questions()).toBe(20));
+    expect(screen.queryByText('Question 18?')).toBeNull();
+    screen.getByText('Question 58?');
+    await fireEvent(window, new Event('beforeprint'));
+    expect(questions()).toBe(30);
+    expect(screen.queryByRole('button', { name: 'Show earlier messages' })).toBeNull();
+  });
+
+  it('has a button for what is earlier', async () => {
+    await show(Chat, LONG);
+    await fireEvent.click(await screen.findByRole('button', { name: 'Show earlier messages' }));
+    await vi.waitFor(() => expect(questions()).toBe(30));
+  });
+
+  it('is drawn as far as a message that was searched for', async () => {
+    await show(Chat, LONG);
+    await vi.waitFor(() => expect(questions()).toBe(20));
+    app.target = app.conversation.messages[10]!.id;
+    await vi.waitFor(() => expect(questions()).toBe(25));
+  });
+
+  it('is drawn whole where a point of the map comes from far above', async () => {
+    await show(Chat, LONG);
+    await vi.waitFor(() => expect(questions()).toBe(20));
+    const from = (index: number) => ({ source: { message: app.conversation.messages[index]!.id } }) as MapNode;
+    await toMessage(from(58), app);
+    expect(questions()).toBe(20);
+    expect(await toMessage(from(0), app)).toBe(true);
+    expect(questions()).toBe(30);
+  });
+});
+
+/** Nothing is ever seen or laid out here. */
+class NoObserver {
+  observe() {}
+  unobserve() {}
+  disconnect() {}
+}
 
 describe('suggestions for the next message', () => {
   it('are shown after an answer only, never under a message that waits for one', async () => {
@@ -144,14 +198,14 @@ describe('a file that is dropped or pasted on the chat', () => {
   it('becomes a document, and the browser does not leave the page for it', async () => {
     await show(FileDrop);
     const { useShelf } = await import('$lib/features/documents/store/shelf.svelte');
-    expect(fire('dragover', 'dataTransfer', data('reef.md'))).toBe(false);
+    expect(fire('dragover', 'dataTransfer', data('dropped.md'))).toBe(false);
     await screen.findByText('Drop files to add them to your documents');
-    expect(fire('drop', 'dataTransfer', data('reef.md'))).toBe(false);
+    expect(fire('drop', 'dataTransfer', data('dropped.md'))).toBe(false);
     await screen.findByText(/^Added 1 file to your documents\./);
     await fireEvent.click(screen.getByRole('button', { name: 'Dismiss' }));
-    expect(fire('paste', 'clipboardData', data('wave.md'))).toBe(false);
+    expect(fire('paste', 'clipboardData', data('pasted.md'))).toBe(false);
     await screen.findByText(/Added 1 file to your documents/);
-    await vi.waitFor(() => expect(useShelf().rows.map(({ title }) => title).sort()).toEqual(['reef.md', 'wave.md']));
+    await vi.waitFor(() => expect(useShelf().rows.map(({ title }) => title)).toEqual(expect.arrayContaining(['dropped.md', 'pasted.md'])));
   });
 
   it('is left alone where it is words, or where something else takes it', async () => {

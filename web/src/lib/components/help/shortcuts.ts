@@ -1,27 +1,27 @@
 /** Keys that work everywhere, and the list that the help sheet shows. */
 import { flushSync } from 'svelte';
 import type { AppState } from '$lib/state/app.svelte';
-import { helpText } from './text';
+import type { helpText } from './text';
 
 export interface Shortcut {
   keys: string[];
-  does: string;
+  does: keyof typeof helpText;
 }
 
 const MOD = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
 export const list: Shortcut[] = [
-  { keys: [MOD, 'Shift', 'O'], does: helpText.begin },
-  { keys: [MOD, 'K'], does: helpText.search },
-  { keys: ['/'], does: helpText.write },
-  { keys: ['Enter'], does: helpText.send },
-  { keys: ['Shift', 'Enter'], does: helpText.line },
-  { keys: ['Esc'], does: helpText.stop },
-  { keys: [MOD, 'B'], does: helpText.sidebar },
-  { keys: [MOD, '.'], does: helpText.panels },
-  { keys: ['Alt', '↑ ↓'], does: helpText.requests },
-  { keys: ['1', '…', '9'], does: helpText.choose },
-  { keys: ['?'], does: helpText.help },
+  { keys: [MOD, 'Shift', 'O'], does: 'begin' },
+  { keys: [MOD, 'K'], does: 'search' },
+  { keys: ['/'], does: 'write' },
+  { keys: ['Enter'], does: 'send' },
+  { keys: ['Shift', 'Enter'], does: 'line' },
+  { keys: ['Esc'], does: 'stop' },
+  { keys: [MOD, 'B'], does: 'sidebar' },
+  { keys: [MOD, '.'], does: 'panels' },
+  { keys: ['Alt', '↑ ↓'], does: 'requests' },
+  { keys: ['1', '…', '9'], does: 'choose' },
+  { keys: ['?'], does: 'help' },
 ];
 
 export function shortcuts(app: AppState): (event: KeyboardEvent) => void {

@@ -1,4 +1,6 @@
-export const helpText = {
+import { inLanguage } from '$lib/languages/texts';
+
+export const helpText = inLanguage('components/help/text:helpText', {
   begin: 'Start a new conversation',
   search: 'Search conversations',
   write: 'Write a message',
@@ -10,4 +12,4 @@ export const helpText = {
   requests: 'Move between open requests',
   choose: 'Choose an answer to a question',
   help: 'Show this list',
-} as const;
+});

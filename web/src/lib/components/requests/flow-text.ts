@@ -1,5 +1,7 @@
+import { inLanguage } from '$lib/languages/texts';
+
 /** The words of the reasons why an agent asks; the terminal has the same (`flow/sentences.py`). */
-export const flowText = {
+export const flowText = inLanguage('components/requests/flow-text:flowText', {
   whole: {
     unplanned: 'Your request did not clearly call for this, and the agent has read text from others since.',
     used_up: 'You asked for this once, and it is already done.',
@@ -41,4 +43,4 @@ export const flowText = {
   changed: 'The document has changed since; these words are no longer in it.',
   deleted: 'This document was deleted in this browser.',
   missing: 'This document is not in this browser.',
-};
+});

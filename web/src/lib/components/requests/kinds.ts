@@ -57,5 +57,5 @@ export function headlineOf(question: Question): string {
 }
 
 function wants(name: string, args: Fields): string {
-  return `${text.requests.wantsTo(titleOf(name))} ${gistOf({ name, args })}`;
+  return text.requests.wantsTo(titleOf(name), gistOf({ name, args }));
 }

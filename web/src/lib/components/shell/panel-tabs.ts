@@ -17,7 +17,7 @@ export function tabsOf(panels: readonly Panel[]): PanelTab[] {
   return [...COMMON, ...(own === undefined ? [] : [own])].flatMap((id) => {
     const sections = panels.filter((panel) => panel.tab === id);
     const first = sections[0];
-    return first ? [{ id, label: text.shell.tabs[id] ?? first.label, icon: first.icon, sections }] : [];
+    return first ? [{ id, label: text.shell.tabs[id] ?? first.label(), icon: first.icon, sections }] : [];
   });
 }
 

@@ -1,12 +1,12 @@
 import ShieldCheck from '@lucide/svelte/icons/shield-check';
 import type { Extension } from '$lib/extensions/types';
-import { labels } from './labels';
+import { labels } from './labels.text';
 
 export default {
   pages: [
     {
       id: 'administration',
-      label: labels.admin,
+      label: () => labels.admin,
       icon: ShieldCheck,
       order: 95,
       load: () => import('./AdminPage.svelte'),

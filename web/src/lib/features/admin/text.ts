@@ -1,6 +1,7 @@
 import type { RunAction, RunFilter } from './api';
+import { inLanguage } from '$lib/languages/texts';
 
-export const text = {
+export const text = inLanguage('features/admin/text:text', {
   retry: 'Try again',
   refused: 'This page is for administrators.',
   tenant: 'Tenant',
@@ -31,7 +32,7 @@ export const text = {
     created: 'Started',
     actions: 'Actions',
     act: { cancel: 'Cancel', requeue: 'Requeue', replay: 'Replay' } satisfies Record<RunAction, string>,
-    actOn: (action: RunAction, who: string) => `${text.runs.act[action]} the run of ${who}`,
+    actOn: (action: RunAction, who: string): string => `${text.runs.act[action]} the run of ${who}`,
   },
   usage: {
     title: 'Usage',
@@ -93,14 +94,4 @@ export const text = {
       'database.restored': 'Restored a backup',
     } as Record<string, string>,
   },
-};
-
-/** A moment, in the reader's own words and zone. */
-export function moment(iso: string): string {
-  return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-}
-
-/** Who somebody is: a user of a tenant, or a whole tenant. */
-export function who({ tenant, user }: { tenant: string; user: string }): string {
-  return user ? `${user} (${tenant})` : tenant;
-}
+});

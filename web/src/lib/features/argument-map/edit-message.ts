@@ -10,7 +10,7 @@ export function editMessageOf(map: ArgumentMap, edits: Edits): string {
     const old = edits.rewords[id];
     if (old) return text.rewordWords(quoted(old), quoted(id));
     const relation = Object.values(edits.relations).find(({ origin }) => origin === id);
-    const words = text.addWords(text.kinds[kind].toLowerCase(), quoted(id));
+    const words = text.addWords(kind, quoted(id));
     return relation ? text.bearing(words, text.bonds[relation.kind], quoted(relation.target)) : words;
   });
   const decided = Object.entries(edits.decisions)

@@ -1,6 +1,7 @@
 import Network from '@lucide/svelte/icons/network';
 import { usePendingEdits } from './pending-edits.svelte';
 import { liveNodes, mapOf, statusOf } from './map';
+import { labels } from './labels.text';
 import { moveOf } from './moves';
 import type { Extension } from '$lib/extensions/types';
 
@@ -8,7 +9,7 @@ export default {
   panels: [
     {
       id: 'map',
-      label: 'Map',
+      label: () => labels.map,
       icon: Network,
       tab: 'map',
       order: 10,

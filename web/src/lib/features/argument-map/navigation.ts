@@ -9,7 +9,7 @@ import type { View } from '$lib/stream/view';
 export async function toMessage(node: MapNode, app: AppState): Promise<boolean> {
   app.layout.showChat();
   await tick();
-  const place = placeOf(node, app.conversation.view);
+  const place = placeOf(node, app.conversation.view) ?? (await placeFarAbove(node, app));
   if (!place) return false;
   showPlace(place);
   return true;
@@ -27,6 +27,13 @@ export async function toFile({ source }: MapNode, app: AppState, { quoteOpeners 
   }
   app.layout.show('documents');
   return true;
+}
+
+/** It may be in a turn that is not drawn yet. */
+async function placeFarAbove(node: MapNode, app: AppState): Promise<HTMLElement | null> {
+  app.shownTurns.from(0);
+  await tick();
+  return placeOf(node, app.conversation.view);
 }
 
 function placeOf({ source }: MapNode, view: View): HTMLElement | null {

@@ -1,6 +1,7 @@
 import type { Bond, Kind, Status } from './map';
+import { inLanguage } from '$lib/languages/texts';
 
-export const mapText = {
+export const mapText = inLanguage('features/argument-map/text:mapText', {
   label: 'Map',
   empty: 'No argument map yet. Your argument is mapped here as you talk. Nothing counts as yours until you accept it.',
   drawing: 'Argument map',
@@ -47,7 +48,7 @@ export const mapText = {
   open: 'Still open',
   unsent: (n: number) => (n === 1 ? '1 change will be sent with your next message.' : `${n} changes will be sent with your next message.`),
   tell: 'Send to the tutor now',
-  addWords: (kind: string, words: string) => `I add ${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}: ${words}`,
+  addWords: (kind: Kind, words: string) => `I add ${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}: ${words}`,
   bearing: (words: string, bond: string, target: string) => `${words}, which ${bond} ${target}`,
   rewordWords: (old: string, words: string) => `I would rather say ${words} than ${old}`,
   reworded: (words: string) => `Reworded by the person: ${words}`,
@@ -73,7 +74,7 @@ export const mapText = {
   chosenBy: { model: 'Chosen by the tutor.', rule: 'Chosen by a rule.', person: 'You asked for this.' } as Record<string, string>,
   onMap: 'Show on map',
   misfit: 'The wording does not match this move.',
-} as const;
+});
 
 interface Verdicts {
   accept: string;
@@ -83,28 +84,30 @@ interface Verdicts {
   say: Record<Status, (words: string) => string>;
 }
 
-const STATEMENT: Verdicts = {
-  accept: 'I hold this',
-  refuse: 'I don’t',
-  status: { proposed: 'proposed', accepted: 'held', refused: 'not held' },
-  say: {
-    accepted: (words) => `I hold: ${words}`,
-    refused: (words) => `I don’t hold: ${words}`,
-    proposed: (words) => `I am no longer sure about: ${words}`,
+export const verdictText = inLanguage('features/argument-map/text:verdictText', {
+  statement: {
+    accept: 'I hold this',
+    refuse: 'I don’t',
+    status: { proposed: 'proposed', accepted: 'held', refused: 'not held' },
+    say: {
+      accepted: (words) => `I hold: ${words}`,
+      refused: (words) => `I don’t hold: ${words}`,
+      proposed: (words) => `I am no longer sure about: ${words}`,
+    },
   },
-};
-const OBJECTION: Verdicts = {
-  accept: 'Worth answering',
-  refuse: 'Dismiss',
-  status: { proposed: 'proposed', accepted: 'worth answering', refused: 'dismissed' },
-  say: {
-    accepted: (words) => `Worth answering: ${words}`,
-    refused: (words) => `I dismiss the objection ${words}`,
-    proposed: (words) => `I am no longer sure whether this is worth answering: ${words}`,
+  objection: {
+    accept: 'Worth answering',
+    refuse: 'Dismiss',
+    status: { proposed: 'proposed', accepted: 'worth answering', refused: 'dismissed' },
+    say: {
+      accepted: (words) => `Worth answering: ${words}`,
+      refused: (words) => `I dismiss the objection ${words}`,
+      proposed: (words) => `I am no longer sure whether this is worth answering: ${words}`,
+    },
   },
-};
+} satisfies Record<string, Verdicts>);
 
 /** The words for a decision: a statement is held or not, an objection is worth answering or dismissed. */
 export function verdictsOf(kind: Kind): Verdicts {
-  return kind === 'objection' ? OBJECTION : STATEMENT;
+  return kind === 'objection' ? verdictText.objection : verdictText.statement;
 }

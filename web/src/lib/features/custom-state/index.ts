@@ -7,7 +7,7 @@ export default {
   panels: [
     {
       id: 'state',
-      label: text.label,
+      label: () => text.label,
       icon: Braces,
       tab: 'work',
       order: 48,

@@ -3,9 +3,10 @@ import Files from '@lucide/svelte/icons/files';
 import type { Extension } from '$lib/extensions/types';
 import type { Fields } from '$lib/protocol/wire';
 import type { ToolContext } from '$lib/state/client-tools';
-import { labels } from './labels';
+import { labels } from './labels.text';
 import { RESEARCH } from './question/agent';
 import { PROPOSES } from './proposing-tools';
+import { usePresence } from './store/presence.svelte';
 import AttachButton from './ui/AttachButton.svelte';
 import FileDrop from './ui/FileDrop.svelte';
 import QuestionHeader from './ui/QuestionHeader.svelte';
@@ -18,9 +19,9 @@ const reads = ['list_user_files', 'read_user_file', 'search_user_files', 'grep_u
 
 export default {
   panels: [
-    { id: 'documents', label: labels.documents, icon: BookOpen, tab: 'documents', order: 20, load: panel },
+    { id: 'documents', label: () => labels.documents, icon: BookOpen, tab: 'documents', order: 20, load: panel },
   ],
-  pages: [{ id: 'documents', label: labels.documents, icon: Files, order: 10, load: page }],
+  pages: [{ id: 'documents', label: () => labels.documents, icon: Files, order: 10, load: page }],
   lines: [
     {
       id: 'shared-passages',
@@ -47,6 +48,9 @@ export default {
       id: 'documents',
       find: async (letters, { agent, agents, conversation }) => {
         if (!agents.readsDocuments(agent)) return [];
+        const presence = usePresence();
+        await presence.look();
+        if (!presence.isLikely) return [];
         return (await import('./mention-source')).find(letters, conversation.id);
       },
     },

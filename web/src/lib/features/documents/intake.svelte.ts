@@ -1,4 +1,5 @@
 /** How files get from a conversation into the person's documents: dropped, pasted or chosen. */
+import { list } from '$lib/format';
 import type { AppState } from '$lib/state/app.svelte';
 import { text } from '$lib/text';
 
@@ -38,7 +39,7 @@ class FileIntake {
 
 function unread({ agents, agent }: AppState): string[] {
   if (agents.readsDocuments(agent) || !agents.readers.length) return [];
-  return [text.files.unread(agents.titleOf(agent), agents.readers.join(', '))];
+  return [text.files.unread(agents.titleOf(agent), list(agents.readers))];
 }
 
 let shared: FileIntake | undefined;

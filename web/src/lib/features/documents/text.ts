@@ -1,5 +1,6 @@
 /** Every English sentence of the documents, the editor, the changes and what left the device. */
-import { plural, size } from '$lib/format';
+import { decimal, list, plural, size } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
 /** Passages, web pages, or both. */
 function items(passages: number, pages: number): string {
@@ -7,10 +8,10 @@ function items(passages: number, pages: number): string {
     passages ? `${plural(passages, 'passage', 'passages')} from your documents` : '',
     pages ? plural(pages, 'web address', 'web addresses') : '',
   ];
-  return parts.filter(Boolean).join(' and ');
+  return list(parts.filter(Boolean));
 }
 
-export const filesText = {
+export const filesText = inLanguage('features/documents/text:filesText', {
   size,
   title: 'My documents',
   project: 'Project',
@@ -43,7 +44,7 @@ export const filesText = {
   reading: 'Reading…',
   empty: 'No documents yet. What you add stays in this browser. Agents see only the passages they ask for, and you can see which ones.',
   kinds: { document: 'Documents', note: 'Notes', source: 'Imported' },
-  characters: (count: number) => (count < 1000 ? plural(count, 'character', 'characters') : `${(count / 1000).toFixed(1)}k characters`),
+  characters: (count: number) => (count < 1000 ? plural(count, 'character', 'characters') : `${decimal(count / 1000)}k characters`),
   actions: (title: string) => `Actions for ${title}`,
   rename: 'Rename',
   download: 'Download',
@@ -171,4 +172,4 @@ export const filesText = {
     hash: 'SHA-256',
     version: 'version',
   },
-} as const;
+});

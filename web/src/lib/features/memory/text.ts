@@ -1,8 +1,7 @@
-import { plural } from '$lib/format';
+import { moment, plural } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-
-export const text = {
+export const text = inLanguage('features/memory/text:text', {
   label: 'Memory',
   use: 'Let agents remember',
   hint: 'Agents keep short notes about you and read them in every conversation. The notes go to the model with each message. Other people can’t see them.',
@@ -11,7 +10,7 @@ export const text = {
   notes: (count: number, most: number) => `${plural(count, 'note', 'notes')} of ${most}`,
   empty: 'No notes yet. Agents write one when you ask them to remember something.',
   by: { agent: 'Written by an agent', person: 'Written by you' },
-  when: (date: string | null) => (date ? moment.format(new Date(date)) : ''),
+  when: (date: string | null) => (date ? moment(date) : ''),
   edit: (name: string) => `Edit ${name}`,
   remove: (name: string) => `Delete ${name}`,
   note: (name: string) => `Text of ${name}`,
@@ -22,4 +21,4 @@ export const text = {
   deleted: (name: string) => `Deleted ${name}`,
   loading: 'Loading…',
   retry: 'Try again',
-};
+});

@@ -2,6 +2,7 @@ import type { AppState } from '$lib/state/app.svelte';
 import { Attention } from './attention';
 import { showMarks } from './marks';
 import { notifier } from './notifier.svelte';
+import { push } from './push.svelte';
 
 const LOOK_MS = 20_000;
 
@@ -18,6 +19,10 @@ export function watch(app: AppState): void {
   $effect.root(() => {
     $effect(() => attention.see(threads.all));
     $effect(() => showMarks(unseen.size));
+    // At every start: keys change, and another person may use this browser now.
+    $effect(() => {
+      if (notifier.isOn && session.me) void push.subscribe(app.api);
+    });
   });
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return;
@@ -28,7 +33,8 @@ export function watch(app: AppState): void {
   setInterval(() => {
     if (document.hidden && attention.isExpecting && !session.isAsking) void threads.load();
   }, LOOK_MS);
-  navigator.serviceWorker?.addEventListener('message', ({ data }: MessageEvent<{ open?: unknown }>) => {
+  navigator.serviceWorker?.addEventListener('message', ({ data, ports }: MessageEvent<{ open?: unknown; looksAt?: unknown }>) => {
     if (typeof data.open === 'string') app.open(data.open.replace('/c/', ''));
+    if (data.looksAt) ports[0]?.postMessage(document.hasFocus() && location.pathname === data.looksAt);
   });
 }

@@ -1,6 +1,8 @@
 import { plural } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-export const followUpText = {
+export const followUpText = inLanguage('features/research/follow-up.text:followUpText', {
+  sources: 'Sources',
   reports: 'Reports',
   answer: 'Verified quotes',
   open: 'Open',
@@ -11,4 +13,4 @@ export const followUpText = {
     `${when}: ${plural(claims, 'claim', 'claims')}, ${plural(sources, 'source', 'sources')}`,
   export: (number: number) => `Export report ${number}`,
   proof: 'Proof',
-} as const;
+});

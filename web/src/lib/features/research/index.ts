@@ -16,7 +16,7 @@ export default {
   panels: [
     {
       id: 'sources',
-      label: 'Sources',
+      label: () => followUpText.sources,
       icon: BookMarked,
       tab: 'sources',
       order: 30,
@@ -27,7 +27,7 @@ export default {
     },
     {
       id: 'reports',
-      label: followUpText.reports,
+      label: () => followUpText.reports,
       icon: Files,
       tab: 'sources',
       order: 35,
@@ -43,7 +43,7 @@ export default {
       type: 'plan_approval',
       load: () => import('./plan/PlanCard.svelte'),
       icon: ListChecks,
-      headline: text.requests.showsPlan,
+      headline: () => text.requests.showsPlan,
     },
   ],
   runs: [

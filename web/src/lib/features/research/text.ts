@@ -1,6 +1,7 @@
 import { plural } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-export const researchText = {
+export const researchText = inLanguage('features/research/text:researchText', {
   sources: 'Sources',
   run: 'Research progress',
   stages: { plan: 'Plan', audit: 'Check', approve: 'Approval', read: 'Read', write: 'Write' } as Record<string, string>,
@@ -85,7 +86,7 @@ export const researchText = {
     url_not_read: 'a linked page was not read',
     dangling_marker: 'a citation without a source was removed',
   } as Record<string, string>,
-} as const;
+});
 
 /** Findings that explain nothing about a claim's status. */
 const ASIDE = new Set(['number_outside_quote', 'name_absent', 'dangling_marker']);

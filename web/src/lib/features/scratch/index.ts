@@ -7,7 +7,7 @@ export default {
   panels: [
     {
       id: 'scratch',
-      label: text.label,
+      label: () => text.label,
       icon: Folder,
       tab: 'work',
       order: 45,

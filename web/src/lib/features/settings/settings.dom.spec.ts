@@ -1,6 +1,7 @@
 import { cleanup, fireEvent, screen, within } from '@testing-library/svelte';
 import { afterEach, expect, it, vi } from 'vitest';
 import { appOn, renderInApp } from '../../../../tests/app-in-test';
+import { storedLanguage } from '$lib/languages/choice';
 import type { LocalModel, SetupWire } from './api';
 import SettingsPage from './SettingsPage.svelte';
 
@@ -105,4 +106,15 @@ it('keeps the theme and the size of text', async () => {
 it('shows the version', async () => {
   await shown();
   await screen.findByText('Version 1.2.3');
+});
+
+it('keeps the language and loads the page again', async () => {
+  const reload = vi.spyOn(location, 'reload').mockImplementation(() => undefined);
+  await shown();
+  const choice = screen.getByRole<HTMLSelectElement>('combobox', { name: 'Language' });
+  expect([...choice.options].map(({ text }) => text)).toEqual(['Match browser (English)', 'English', 'Deutsch', 'Español']);
+  await fireEvent.change(choice, { target: { value: 'de' } });
+  expect([storedLanguage(), reload.mock.calls.length]).toEqual(['de', 1]);
+  await fireEvent.change(choice, { target: { value: '' } });
+  expect([storedLanguage(), reload.mock.calls.length]).toEqual([null, 2]);
 });

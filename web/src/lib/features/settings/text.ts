@@ -1,6 +1,7 @@
 import { size } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-export const text = {
+export const text = inLanguage('features/settings/text:text', {
   model: {
     title: 'Model',
     tour: 'Scripted tour',
@@ -50,6 +51,9 @@ export const text = {
     theme: 'Theme',
     size: 'Text size',
     sizes: { normal: 'Default', large: 'Large' },
+    language: 'Language',
+    languageHint: 'The page is loaded again. What you have written is kept.',
+    browserLanguage: (name: string) => `Match browser (${name})`,
   },
   agents: {
     title: 'Agents',
@@ -82,4 +86,4 @@ export const text = {
     licences: 'Licences',
     licencesHint: 'Software that this app is built with, opens in a new tab',
   },
-};
+});

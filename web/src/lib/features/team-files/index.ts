@@ -13,7 +13,7 @@ export default {
   panels: [
     {
       id: 'team',
-      label: text.label,
+      label: () => text.label,
       icon: FolderTree,
       tab: 'team',
       order: 25,
@@ -22,7 +22,7 @@ export default {
     },
   ],
   pages: [
-    { id: PAGE, label: text.label, icon: FolderTree, order: 20, load: () => import('./TeamPage.svelte'), isShown },
+    { id: PAGE, label: () => text.label, icon: FolderTree, order: 20, load: () => import('./TeamPage.svelte'), isShown },
   ],
   composerParts: [
     {

@@ -1,11 +1,10 @@
-import { plural, size } from '$lib/format';
+import { moment, number, plural, size } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-
-export const text = {
+export const text = inLanguage('features/team-files/text:text', {
   label: 'Team files',
   size,
-  when: (date: string | null) => (date ? moment.format(new Date(date)) : ''),
+  when: (date: string | null) => (date ? moment(date) : ''),
   workspace: 'Workspace',
   workspaceHint: 'The agent works only on the files in this workspace. You can’t switch after the first message.',
   belongs: (name: string) => `This conversation uses the workspace ${name}`,
@@ -27,7 +26,7 @@ export const text = {
   source: 'Source',
   version: 'Version',
   lines: (from: number, to: number, of: number | null) =>
-    of === null ? `Lines ${from}–${to.toLocaleString()}` : `Lines ${from}–${to.toLocaleString()} of ${of.toLocaleString()}`,
+    of === null ? `Lines ${number(from)}–${number(to)}` : `Lines ${number(from)}–${number(to)} of ${number(of)}`,
   moreLines: 'Show more lines',
   noText: 'This file is not text, so it can’t be shown here.',
   noLines: 'This file is empty.',
@@ -75,4 +74,4 @@ export const text = {
   wasUndone: (path: string) => `${path} has been restored.`,
   conversation: 'Conversation',
   record: 'Change history',
-} as const;
+});

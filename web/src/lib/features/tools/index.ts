@@ -9,7 +9,7 @@ export default {
   panels: [
     {
       id: PAGE,
-      label: text.label,
+      label: () => text.label,
       icon: Plug,
       tab: 'work',
       order: 47,
@@ -18,5 +18,5 @@ export default {
       isShown: ({ conversation }) => 'mcp_free' in conversation.values,
     },
   ],
-  pages: [{ id: PAGE, label: text.label, icon: Plug, order: 30, parent: 'settings', load: () => import('./ToolsPage.svelte') }],
+  pages: [{ id: PAGE, label: () => text.label, icon: Plug, order: 30, parent: 'settings', load: () => import('./ToolsPage.svelte') }],
 } satisfies Extension;

@@ -1,6 +1,7 @@
 import { plural } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-export const text = {
+export const text = inLanguage('features/tools/text:text', {
   label: 'Tools',
   hint: 'Agents can use tools of these MCP servers. Your operator chooses the servers.',
   none: 'No MCP servers are set up here.',
@@ -15,4 +16,4 @@ export const text = {
   askAgain: 'Ask again',
   askAgainLabel: (name: string) => `Ask again before ${name}`,
   revoked: (name: string) => `${name} needs your approval again.`,
-} as const;
+});

@@ -6,7 +6,7 @@ export default {
   panels: [
     {
       id: 'trace',
-      label: text.label,
+      label: () => text.label,
       icon: Activity,
       tab: 'work',
       order: 50,

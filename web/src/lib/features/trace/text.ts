@@ -1,4 +1,6 @@
-export const text = {
+import { inLanguage } from '$lib/languages/texts';
+
+export const text = inLanguage('features/trace/text:text', {
   label: 'Steps',
   empty: 'No steps yet. Each step the agent takes appears here with its time.',
   main: 'Main agent',
@@ -10,4 +12,4 @@ export const text = {
   error: 'Error',
   note: 'Note',
   raw: 'Details',
-} as const;
+});

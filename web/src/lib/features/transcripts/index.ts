@@ -5,7 +5,7 @@ import { text } from './text';
 
 export default {
   threadActions: [
-    { id: 'share', label: text.share, icon: Share2, order: 10, load: () => import('./SharePanel.svelte') },
-    { id: 'export', label: text.export, icon: Download, order: 20, load: () => import('./ExportMenu.svelte') },
+    { id: 'share', label: () => text.share, icon: Share2, order: 10, load: () => import('./SharePanel.svelte') },
+    { id: 'export', label: () => text.export, icon: Download, order: 20, load: () => import('./ExportMenu.svelte') },
   ],
 } satisfies Extension;

@@ -1,6 +1,7 @@
 import { plural } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-export const text = {
+export const text = inLanguage('features/transcripts/text:text', {
   export: 'Export',
   markdown: 'Markdown',
   markdownHint: 'What was said, for notes and other editors',
@@ -27,4 +28,4 @@ export const text = {
   links: 'Active links',
   until: (date: string, messages: number) => `${plural(messages, 'message', 'messages')}, until ${date}`,
   failed: 'Something went wrong. Try again.',
-} as const;
+});

@@ -7,7 +7,7 @@ export default {
   panels: [
     {
       id: 'trusted-sources',
-      label: text.label,
+      label: () => text.label,
       icon: ShieldCheck,
       tab: 'work',
       order: 48,

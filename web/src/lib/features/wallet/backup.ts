@@ -4,7 +4,7 @@ import type { BackupPart } from '$lib/extensions/types';
 import { BackupError } from '$lib/extensions/backup-error';
 import { checkedWallet, exportWallet, importWallet, lacksSeed, wipeWallet } from './core/backup';
 import { walletDatabase } from './core/database';
-import { UNCHECKED } from './labels';
+import { UNCHECKED } from './storage-keys';
 import { payments } from './payments.svelte';
 import { text } from './text';
 

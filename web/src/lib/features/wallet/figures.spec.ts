@@ -1,18 +1,38 @@
 import { describe, expect, it } from 'vitest';
-import { costOf, creditedOf, refusalOf } from './figures';
+import type { AccountRow } from './core/database';
+import type { Price } from './core/till';
+import { approximately, fewCalls, refusalOf } from './figures';
 
-describe('what a budget is worth after the fee of the mint', () => {
-  it('loses the fee of each coin, rounded up', () => {
-    expect([0, 1, 64, 100, 255].map((sats) => creditedOf(sats, 100))).toEqual([0, 0, 63, 99, 254]);
-    expect(creditedOf(2047, 100)).toBe(2045);
-    expect(creditedOf(100, 0)).toBe(100);
+const price: Price = { step: 50, per_1k_input: 0, per_1k_output: 0, reserved_output: 4096 };
+const account = (balance: number, spent: number, status: AccountRow['status'] = 'open') =>
+  ({ balance, spent, status }) as AccountRow;
+
+describe('a low balance', () => {
+  it('is one that is enough for two calls or fewer, and was used', () => {
+    expect([149, 100, 50, 9].map((balance) => fewCalls(account(balance, 50), price))).toEqual([2, 2, 1, 0]);
+    expect(fewCalls(account(150, 50), price)).toBeNull();
+    expect(fewCalls(account(100, 0), price)).toBeNull();
+    expect(fewCalls(account(9, 50, 'closing'), price)).toBeNull();
+    expect(fewCalls(null, price)).toBeNull();
   });
 
-  it('is enough for what was promised', () => {
-    for (let wanted = 1; wanted <= 2100; wanted += 1) {
-      expect(creditedOf(costOf(wanted, 100), 100)).toBeGreaterThanOrEqual(wanted);
-      expect(creditedOf(costOf(wanted, 100) - 1, 100)).toBeLessThan(wanted);
-    }
+  it('counts what a call may cost at most, where tokens are paid for', () => {
+    const metered = { step: 0, per_1k_input: 1, per_1k_output: 10, reserved_output: 1000 };
+    expect([35, 36].map((balance) => fewCalls(account(balance, 5), metered))).toEqual([2, null]);
+  });
+});
+
+describe('what sats are worth about', () => {
+  const euros = { per_sat: 0.0006, currency: 'EUR' };
+
+  it('is a sum in the currency of the operator', () => {
+    expect(approximately(1000, euros)).toBe('≈\u00a0€0.60');
+    expect(approximately(1000, { per_sat: 0.1, currency: 'JPY' })).toBe('≈\u00a0¥100');
+  });
+
+  it('is less than the smallest coin, or nothing', () => {
+    expect(approximately(1, euros)).toBe('<\u00a0€0.01');
+    expect([approximately(0, euros), approximately(1000, null), approximately(1000, undefined)]).toEqual(['', '', '']);
   });
 });
 

@@ -1,8 +1,9 @@
 /** What the wallet shows, computed from its rows. */
-import type { AccountRow, OperationRow, QuoteRow } from './core/database';
+import type { AccountRow, OperationRow, PledgeRow, QuoteRow } from './core/database';
 import type { Json } from '$lib/protocol/wire';
 import { isFields } from '$lib/protocol/fields';
-import type { Price } from './core/till';
+import type { Price, Rate } from './core/till';
+import { money } from '$lib/format';
 import { text } from './text';
 
 const QUOTE_MS = 15 * 60_000;
@@ -21,12 +22,13 @@ export function isWaiting(
   operations: readonly OperationRow[],
   accounts: readonly AccountRow[],
   quotes: readonly QuoteRow[],
+  pledges: readonly PledgeRow[],
   now: number,
 ): boolean {
   return (
     operations.some((row) => row.status === 'open' || row.delivery === 'waiting') ||
     accounts.some((row) => row.status !== 'open' && !row.isSettled) ||
-    quotes.some((row) => row.status === 'unpaid' && now - row.at < QUOTE_MS)
+    [...quotes, ...pledges].some((row) => (row.status === 'unpaid' || row.status === 'waiting') && now - row.at < QUOTE_MS)
   );
 }
 
@@ -53,24 +55,24 @@ export function refusalOf(error: Json | undefined): string {
   return isFields(error) && typeof error['message'] === 'string' ? error['message'] : '';
 }
 
-/** What the server is credited with of so many sats: the mint takes a fee for each coin. */
-export function creditedOf(sats: number, ppk: number): number {
-  return Math.max(0, sats - Math.ceil((coinsIn(sats) * ppk) / 1000));
-}
-
-/** The least that must be locked so that so many sats are credited. */
-export function costOf(credited: number, ppk: number): number {
-  let sats = credited;
-  while (creditedOf(sats, ppk) < credited) sats += 1;
-  return sats;
-}
-
-/** E-cash comes in powers of two: one coin for each bit. */
-function coinsIn(sats: number): number {
-  return Number.isSafeInteger(sats) && sats > 0 ? sats.toString(2).replaceAll('0', '').length : 0;
-}
-
 /** How many calls a budget is enough for, about. */
 export function callsFor(sats: number, price: Price): number {
   return Math.floor(sats / Math.max(1, mostOf(price)));
+}
+
+/** A budget that is low is worth fewer calls than this; a message often takes two or three. */
+const FEW_CALLS = 3;
+
+/** How many more calls a budget is enough for, where that is few and it has been used; else null. */
+export function fewCalls(account: AccountRow | null, price: Price): number | null {
+  if (account?.status !== 'open' || account.spent === 0) return null;
+  const calls = callsFor(account.balance, price);
+  return calls < FEW_CALLS ? calls : null;
+}
+
+/** What sats are worth about, as "≈ €0.60"; '' where the operator gives no rate. */
+export function approximately(amount: number, rate: Rate | null | undefined): string {
+  if (!rate || !amount) return '';
+  const { words, isLess } = money(amount * rate.per_sat, rate.currency);
+  return `${isLess ? '<' : '≈'}\u00a0${words}`;
 }

@@ -1,9 +1,9 @@
 /** Every word of the wallet. */
-const whole = new Intl.NumberFormat('en');
-export const number = (n: number) => whole.format(n);
-export const sats = (n: number) => `${number(n)} ${Math.abs(n) === 1 ? 'sat' : 'sats'}`;
+import { number } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
+import { sats } from './sats';
 
-export const text = {
+export const text = inLanguage('features/wallet/text:text', {
   label: 'Wallet',
   empty: 'No transactions yet',
   intro: 'Prepaid, no account needed. Unused sats are refunded in full.',
@@ -18,11 +18,14 @@ export const text = {
     closing: 'Refund in progress',
     back: (n: number) => `${sats(n)} refunded`,
     wallet: 'Wallet',
+    low: (calls: number) =>
+      calls === 0 ? 'The next message needs a top-up.' : calls === 1 ? 'About 1 model call left.' : `About ${number(calls)} model calls left.`,
+    dismiss: 'Dismiss',
   },
   price: {
     call: (n: number) => `${sats(n)} per model call`,
-    input: (n: number) => `${sats(n)} per 1,000 tokens read`,
-    output: (n: number) => `${sats(n)} per 1,000 tokens written`,
+    input: (n: number) => `${sats(n)} per ${number(1000)} tokens read`,
+    output: (n: number) => `${sats(n)} per ${number(1000)} tokens written`,
     calls: (n: number) => (n === 1 ? 'Enough for 1 model call.' : `Enough for about ${number(n)} model calls.`),
     tooLittle: 'Not enough for one model call.',
   },
@@ -33,7 +36,8 @@ export const text = {
     fee: 'The mint charges a small fee for each lock and each refund.',
     lock: (n: number) => `Lock ${sats(n)}`,
     has: (n: number) => `In your wallet: ${sats(n)}`,
-    short: (n: number) => `You need ${sats(n)} more. Add money first.`,
+    pay: (n: number) => `Pay ${sats(n)} and set the budget`,
+    token: 'Use a token instead',
   },
   fund: {
     title: 'Add money',
@@ -46,6 +50,11 @@ export const text = {
     waiting: 'Waiting for payment…',
     paid: (n: number) => `Paid. ${sats(n)} added to your wallet.`,
     another: 'New invoice',
+    qr: (n: number) => `QR code of the invoice for ${sats(n)}`,
+    open: 'Open in wallet',
+    cancel: 'Cancel payment',
+    expired: 'This invoice has expired.',
+    paying: 'Paid. Adding it to this conversation…',
     copy: 'Copy invoice',
     token: 'Token',
     tokenHint: 'E-cash from another wallet: text that begins with “cashu”. It must come from the mint shown below.',
@@ -53,12 +62,18 @@ export const text = {
     taken: (n: number) => `${sats(n)} added to your wallet.`,
   },
   exhausted: {
-    headline: 'needs a top-up to continue',
     says: (needed: number, left: number) => `The next model call costs ${sats(needed)}. Your budget has ${left ? sats(left) : 'nothing'} left.`,
     upTo: (needed: number, left: number) => `The next model call costs up to ${sats(needed)}. Your budget has ${left ? sats(left) : 'nothing'} left.`,
     first: (needed: number) => `This conversation has no budget yet. A model call costs ${sats(needed)}.`,
     amount: 'Sats to top up',
-    pay: (n: number) => `Top up ${sats(n)}`,
+    pay: (n: number) => `Pay ${sats(n)} and go on`,
+    adds: (credited: number, fees: number) =>
+      `Adds ${sats(credited)} to this conversation${fees ? `; the mint’s fees of ${sats(fees)} are included` : ''}.`,
+    fromWallet: (n: number) => `${sats(n)} of it from your wallet.`,
+    allFromWallet: 'Paid from your wallet.',
+    changed: 'The amount has changed. Check it and pay again.',
+    fees: 'Asking the mint for its fees…',
+    change: 'Another amount, or a token',
     go: 'Continue',
     enough: 'Your budget is now large enough.',
     decline: 'Stop here',
@@ -72,6 +87,7 @@ export const text = {
   page: {
     off: 'This server is free to use, so there is no wallet.',
     balance: 'Balance in this browser',
+    unit: 'sats',
     onTheWay: (n: number) => `${sats(n)} pending`,
     elsewhere: (n: number, mint: string) => `${sats(n)} from another mint (${mint}) can’t be used here.`,
     mint: 'Mint',
@@ -116,4 +132,4 @@ export const text = {
     warning: (n: number) => `The wallet contains ${sats(n)}. Without a backup or its 12 words, the money is lost.`,
   },
   failed: 'Something went wrong.',
-} as const;
+});

@@ -4,6 +4,7 @@ import { isFields } from '$lib/protocol/fields';
 import type { BackupPart, ImportQuestion } from '$lib/extensions/types';
 import { KINDS, type Database, type DocumentRow, type VersionRow } from './database';
 import { DocumentError, versionOf } from './documents';
+import { errorText } from './errors.text';
 import { Positions } from './positions';
 
 const FORMAT = 'bathysphere-workspace';
@@ -83,7 +84,7 @@ async function join(db: Database, row: DocumentRow, theirs: VersionRow[]): Promi
 }
 
 function checked(whole: Fields): Record<TableName, Fields[]> {
-  if (whole['version'] !== 1) throw new DocumentError('This backup was made by a newer version of the app.');
+  if (whole['version'] !== 1) throw new DocumentError(errorText.newerBackup);
   const found = Object.fromEntries(TABLES.map((name) => [name, rowsOf(whole[name], name)])) as Record<TableName, Fields[]>;
   const projects = new Set(found.projects.map((row) => row['id']));
   const texts = new Map<string, Set<string>>();
@@ -106,7 +107,7 @@ function parsed(file: string): Fields {
   } catch {
     whole = null;
   }
-  if (!isFields(whole) || whole['format'] !== FORMAT) throw new DocumentError('This is not a Bathysphere backup.');
+  if (!isFields(whole) || whole['format'] !== FORMAT) throw new DocumentError(errorText.noBackup);
   return whole;
 }
 
@@ -118,4 +119,4 @@ function rowsOf(value: unknown, name: TableName): Fields[] {
   return value as Fields[];
 }
 
-const damaged = () => new DocumentError('The backup is damaged. Nothing was imported.');
+const damaged = () => new DocumentError(errorText.damagedBackup);

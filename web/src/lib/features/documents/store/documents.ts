@@ -5,6 +5,7 @@
  * a `DocumentError`, whose message is for the agent and the person to read.
  */
 import type { Author, Database, DocumentKind, DocumentRow, Project, VersionRow } from './database';
+import { errorText } from './errors.text';
 import { cleanTitle, freeTitle, typeOf, withSuffix } from './names';
 import { Positions, wellFormed } from './positions';
 import { sha256 } from '$lib/sha256';
@@ -63,7 +64,7 @@ export class Documents {
 
   async addProject(name: string): Promise<Project> {
     const clean = cleanTitle(name);
-    if (clean === null) throw new DocumentError('A project needs a name.');
+    if (clean === null) throw new DocumentError(errorText.noProjectName);
     const project = { id: newKey('project'), name: clean, createdAt: this.now() };
     await this.db.projects.add(project);
     return project;
@@ -133,7 +134,7 @@ export class Documents {
   async create(made: NewDocument): Promise<Document> {
     const text = checked(made.text);
     return this.db.transaction('rw', this.db.projects, this.db.documents, this.db.versions, async () => {
-      if (!(await this.db.projects.get(made.projectId))) throw new DocumentError('This project no longer exists.');
+      if (!(await this.db.projects.get(made.projectId))) throw new DocumentError(errorText.noProject);
       const title = freeTitle(cleanTitle(made.title) ?? 'Untitled', await this.#taken(made.projectId));
       const at = this.now();
       const row: DocumentRow = {
@@ -209,7 +210,7 @@ export class Documents {
 }
 
 function checked(text: string): string {
-  if (text.length > MAX_CHARACTERS) throw new DocumentError('This text is longer than 5 million characters.');
+  if (text.length > MAX_CHARACTERS) throw new DocumentError(errorText.longText(MAX_CHARACTERS));
   return wellFormed(text);
 }
 

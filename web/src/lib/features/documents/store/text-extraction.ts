@@ -1,5 +1,6 @@
 /** The text of a file that the person dropped; nothing is uploaded. Readers are fetched when needed. */
 import { DocumentError, MAX_CHARACTERS } from './documents';
+import { errorText } from './errors.text';
 import { unpackedSize } from './zip';
 
 const MAX_BYTES = 50_000_000;
@@ -15,11 +16,11 @@ export interface Extracted {
 }
 
 export async function extract(file: File): Promise<Extracted> {
-  if (file.size > MAX_BYTES) throw new DocumentError(`${file.name} is larger than 50 MB.`);
+  if (file.size > MAX_BYTES) throw new DocumentError(errorText.tooLarge(file.name, MAX_BYTES));
   if (/\.pdf$/i.test(file.name) || file.type === 'application/pdf') return source(file, await pdfText(file));
   if (/\.docx$/i.test(file.name)) return source(file, await docxText(file));
   if (!PLAIN.test(file.name) && !file.type.startsWith('text/')) {
-    throw new DocumentError(`${file.name} can’t be read here. Use text, Markdown, PDF or DOCX.`);
+    throw new DocumentError(errorText.otherType(file.name));
   }
   const text = plain(await file.arrayBuffer(), file.name);
   return { title: file.name, text, isSource: false };
@@ -30,15 +31,15 @@ function plain(bytes: ArrayBuffer, name: string): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     const text = new TextDecoder('windows-1252').decode(bytes);
-    if (text.includes('\0')) throw new DocumentError(`${name} is not a text file.`);
+    if (text.includes('\0')) throw new DocumentError(errorText.noText(name));
     return text;
   }
 }
 
 function source(file: File, text: string): Extracted {
   const words = text.replaceAll('\0', '').trim();
-  if (words === '') throw new DocumentError(`${file.name} contains no text. Scanned pages are images.`);
-  if (words.length > MAX_CHARACTERS) throw new DocumentError(`${file.name} has more than 5 million characters.`);
+  if (words === '') throw new DocumentError(errorText.empty(file.name));
+  if (words.length > MAX_CHARACTERS) throw new DocumentError(errorText.tooLong(file.name, MAX_CHARACTERS));
   return { title: file.name, text: words, isSource: true };
 }
 
@@ -58,7 +59,7 @@ async function pdfText(file: File): Promise<string> {
     }
     return pages.join('\n\n');
   } catch (error) {
-    throw new DocumentError(`${file.name} could not be read: ${error instanceof Error ? error.message : ''}`);
+    throw new DocumentError(errorText.unreadable(file.name, error instanceof Error ? error.message : ''));
   } finally {
     await loading.destroy();
   }
@@ -67,10 +68,10 @@ async function pdfText(file: File): Promise<string> {
 async function docxText(file: File): Promise<string> {
   const bytes = await file.arrayBuffer();
   const size = unpackedSize(bytes);
-  if (size === null) throw new DocumentError(`${file.name} could not be read as DOCX.`);
-  if (size > MAX_UNPACKED) throw new DocumentError(`${file.name} unpacks to more than 100 MB.`);
+  if (size === null) throw new DocumentError(errorText.unreadableDocx(file.name));
+  if (size > MAX_UNPACKED) throw new DocumentError(errorText.unpacked(file.name, MAX_UNPACKED));
   const text = await readDocx(bytes);
-  if (text === null) throw new DocumentError(`${file.name} could not be read as DOCX.`);
+  if (text === null) throw new DocumentError(errorText.unreadableDocx(file.name));
   return text;
 }
 

@@ -10,6 +10,7 @@ import { syntaxHighlighting } from '@codemirror/language';
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
 import { Annotation, EditorState } from '@codemirror/state';
 import { drawSelection, EditorView, keymap } from '@codemirror/view';
+import { lineDirection } from './line-direction';
 import { look, marks } from './theme';
 
 export interface Editor {
@@ -44,6 +45,7 @@ export function createEditor(parent: HTMLElement, { text, label, isReadOnly, ont
         syntaxHighlighting(marks),
         look,
         EditorView.lineWrapping,
+        lineDirection,
         EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'true', tabindex: '0' }),
         EditorView.updateListener.of((update) => {
           const isTyped = update.transactions.some((change) => change.docChanged && !change.annotation(outside));

@@ -1,4 +1,6 @@
-export const text = {
+import { inLanguage } from '$lib/languages/texts';
+
+export const text = inLanguage('features/research/plan/panel.text:text', {
   label: 'Plan',
   empty: 'No plan yet',
   todos: 'To do',
@@ -6,4 +8,4 @@ export const text = {
   status: { pending: 'to do', in_progress: 'in progress', completed: 'done' } as Record<string, string>,
   research: 'Research plan',
   agents: 'Active agents',
-} as const;
+});

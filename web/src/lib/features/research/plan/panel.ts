@@ -7,7 +7,7 @@ import { todosOf } from './todos';
 
 export const planPanel: Panel = {
   id: 'plan',
-  label: text.label,
+  label: () => text.label,
   icon: ListTodo,
   tab: 'work',
   order: 40,

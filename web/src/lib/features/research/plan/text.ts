@@ -1,6 +1,7 @@
 import { plural } from '$lib/format';
+import { inLanguage } from '$lib/languages/texts';
 
-export const planText = {
+export const planText = inLanguage('features/research/plan/text:planText', {
   clean: 'Passed the policy check',
   cleanByJudgement: 'Passed the rules of the policy; the auditor does not object',
   broken: 'Failed the policy check',
@@ -26,4 +27,4 @@ export const planText = {
   howMany: 'Pages it may open',
   addWith: (tool: string) => `Add step: ${tool}`,
   state: { waiting: 'waiting', running: 'working', done: 'done', failed: 'failed' } as Record<string, string>,
-} as const;
+});

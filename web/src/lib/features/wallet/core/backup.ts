@@ -2,6 +2,7 @@
 import { withLock } from './lock';
 import type { WalletDatabase } from './database';
 import { WalletError } from './errors';
+import { errorText } from './errors.text';
 
 const TABLES = ['seeds', 'counters', 'keys', 'coins', 'operations', 'quotes', 'accounts'] as const;
 type TableName = (typeof TABLES)[number];
@@ -36,7 +37,7 @@ export function checkedWallet(value: unknown): WalletBackup {
     whole.version === 1 &&
     TABLES.every((name) => Array.isArray(whole[name]) && whole[name].every((row) => hasTexts(row, TEXTS[name])));
   const isMoney = isWhole && whole.coins.every((coin) => Number.isSafeInteger(coin['amount']) && Number(coin['amount']) > 0);
-  if (!isMoney) throw new WalletError('The wallet in this backup is damaged. Nothing was imported.');
+  if (!isMoney) throw new WalletError(errorText.damagedBackup);
   return whole;
 }
 

@@ -6,7 +6,9 @@ import { NotEnough } from './errors';
 /** How many coins a payment may tidy up that it does not need. */
 const TIDY = 10;
 
-export interface Chosen<T extends Coin> {
+type Worth = Pick<Coin, 'id' | 'amount'>;
+
+export interface Chosen<T extends Worth> {
   coins: T[];
   fee: number;
   change: number;
@@ -20,16 +22,17 @@ export function feeOf(coins: readonly Pick<Coin, 'id'>[], ppk: (keyset: string) 
 }
 
 /**
- * Coins that cover an amount and the fee: the largest first, and then the smallest ones for as long
- * as they cost nothing more, so that small change does not pile up.
+ * Coins that cover an amount and the fee, or null: the largest first, and then the smallest ones for as
+ * long as they cost nothing more, so that small change does not pile up. Which coins they are depends on
+ * their worth and fee alone, so that a payment can be priced before its coins are made.
  */
-export function choose<T extends Coin>(all: readonly T[], amount: number, ppk: (keyset: string) => number): Chosen<T> {
-  const left = [...all].sort((a, b) => b.amount - a.amount);
+export function pick<T extends Worth>(all: readonly T[], amount: number, ppk: (keyset: string) => number): Chosen<T> | null {
+  const left = [...all].sort((a, b) => b.amount - a.amount || ppk(a.id) - ppk(b.id));
   const coins: T[] = [];
   const isEnough = () => sum(coins) >= amount + feeOf(coins, ppk);
   while (!isEnough()) {
     const next = left.shift();
-    if (!next) throw new NotEnough(sum(all), amount + feeOf(coins, ppk));
+    if (!next) return null;
     coins.push(next);
   }
   const fee = feeOf(coins, ppk);
@@ -37,8 +40,15 @@ export function choose<T extends Coin>(all: readonly T[], amount: number, ppk: (
   return { coins, fee, change: sum(coins) - amount - fee };
 }
 
+/** Coins that cover an amount and the fee. */
+export function choose<T extends Worth>(all: readonly T[], amount: number, ppk: (keyset: string) => number): Chosen<T> {
+  const chosen = pick(all, amount, ppk);
+  if (!chosen) throw new NotEnough(sum(all), amount + feeOf(all, ppk));
+  return chosen;
+}
+
 /** The most that can be paid of these coins at once. */
-export function spendable(coins: readonly Coin[], ppk: (keyset: string) => number): number {
+export function spendable(coins: readonly Worth[], ppk: (keyset: string) => number): number {
   return Math.max(0, sum(coins) - feeOf(coins, ppk));
 }
 

@@ -91,6 +91,26 @@ export interface QuoteRow {
   status: QuoteStatus;
 }
 
+/**
+ * `waiting`: not paid, or not yet at the server. `paid`: the server has it, and a run that stopped may go on.
+ * `done`: nothing is left to do. `dropped`: what is paid for it stays in the wallet.
+ */
+export type PledgeStatus = 'waiting' | 'paid' | 'done' | 'dropped';
+
+/** A payment for a conversation that is carried out by itself once its invoice is paid. Not in backups. */
+export interface PledgeRow {
+  id: string;
+  /** Its invoice; '' where the wallet has enough. */
+  quote: string;
+  threadId: string;
+  /** How much is locked, once. */
+  lock: number;
+  /** What goes in all. */
+  total: number;
+  status: PledgeStatus;
+  at: number;
+}
+
 /** What the server keeps for a conversation, as it last said. */
 export interface AccountRow {
   threadId: string;
@@ -115,6 +135,7 @@ export class WalletDatabase extends Dexie {
   declare operations: EntityTable<OperationRow, 'id'>;
   declare quotes: EntityTable<QuoteRow, 'id'>;
   declare accounts: EntityTable<AccountRow, 'threadId'>;
+  declare pledges: EntityTable<PledgeRow, 'id'>;
 
   constructor(name = 'bathysphere-wallet') {
     super(name);
@@ -127,6 +148,7 @@ export class WalletDatabase extends Dexie {
       quotes: 'id, status',
       accounts: 'threadId',
     });
+    this.version(2).stores({ pledges: 'id, threadId, status' });
   }
 }
 

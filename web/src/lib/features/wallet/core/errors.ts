@@ -1,4 +1,6 @@
 /** What can go wrong with money, each with a sentence for the person. */
+import { errorText } from './errors.text';
+
 export class WalletError extends Error {}
 
 /** The mint rejected the request permanently. `code` is the protocol's. */
@@ -7,14 +9,14 @@ export class MintRefused extends WalletError {
     readonly code: number,
     readonly detail: string,
   ) {
-    super(`The mint rejected the request: ${detail}`);
+    super(errorText.refused(detail));
   }
 }
 
 /** Nobody knows whether it happened. Nothing is lost: it is asked about until it is known. */
 export class MintUnknown extends WalletError {
   constructor(readonly detail: string) {
-    super('The mint did not respond. Nothing is lost: this continues automatically when it does.');
+    super(errorText.noAnswer);
   }
 }
 
@@ -23,6 +25,6 @@ export class NotEnough extends WalletError {
     readonly has: number,
     readonly needs: number,
   ) {
-    super(`The wallet has ${has} sats, but this needs ${needs}.`);
+    super(errorText.notEnough(has, needs));
   }
 }

@@ -15,6 +15,7 @@ import {
 import { coinOf, inputOf } from './coins';
 import type { Coin, Output, QuoteRow } from './database';
 import { MintRefused, MintUnknown, WalletError } from './errors';
+import { errorText } from './errors.text';
 
 const TIMEOUT_MS = 20_000;
 setGlobalRequestOptions({ requestTimeout: TIMEOUT_MS });
@@ -51,7 +52,7 @@ export class MintLink {
   async keyset(id: string): Promise<Keyset> {
     await this.load();
     if (!this.#keys.isUnitKeyset(id)) await this.load({ refresh: true });
-    if (!this.#keys.isUnitKeyset(id)) throw new WalletError('This e-cash is not from the mint used here.');
+    if (!this.#keys.isUnitKeyset(id)) throw new WalletError(errorText.foreign);
     return answered(() => this.#keys.ensureKeysetKeys(id));
   }
 

@@ -15,6 +15,7 @@
 import { newId } from '$lib/protocol/ids';
 import type { Coin, OperationKind, OperationRow, Output, SeedRow, WalletDatabase } from './database';
 import { MintRefused, WalletError } from './errors';
+import { errorText } from './errors.text';
 import type { MintLink, State } from './mint';
 import { outputsFor, partsOf, type Wanted } from './outputs';
 import { bytesOf, newSeed } from './words';
@@ -126,10 +127,10 @@ export class Operations {
     return this.db.transaction('rw', counters, coins, operations, async () => {
       if ((await this.#next(counter.seed, counter.keyset)) !== expected) return false;
       const same = row.source ? await operations.where('source').equals(row.source).toArray() : [];
-      if (same.some((other) => other.status !== 'void')) throw new WalletError('This has already been done.');
+      if (same.some((other) => other.status !== 'void')) throw new WalletError(errorText.done);
       for (const { secret } of row.inputs) {
         const coin = await coins.get(secret);
-        if (coin && coin.operation !== '') throw new WalletError('These coins are being spent in another tab.');
+        if (coin && coin.operation !== '') throw new WalletError(errorText.otherTab);
         if (coin) await coins.update(secret, { operation: row.id });
       }
       await counters.put(counter);

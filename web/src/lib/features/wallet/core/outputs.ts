@@ -8,6 +8,7 @@ import {
 } from '@cashu/cashu-ts';
 import type { Output } from './database';
 import { WalletError } from './errors';
+import { errorText } from './errors.text';
 import { hex } from './words';
 
 /** Who can open it: the key at any time, the refund key once the locktime is over. */
@@ -38,7 +39,7 @@ export function outputsFor(wanted: Wanted, seed: Uint8Array, counter: number, ke
     isSent: false,
   }));
   const locked = sent.map((amount, index) => {
-    if (!wanted.lock) throw new WalletError('E-cash can’t be sent without a lock.');
+    if (!wanted.lock) throw new WalletError(errorText.noLock);
     return { data: lockedOutput(amount, wanted.lock, seed, counter + kept.length + index, keyset.id), isSent: true };
   });
   return [...plain, ...locked]

@@ -8,7 +8,15 @@ export interface Price {
   reserved_output: number;
 }
 
-export type Terms = { enabled: false } | { enabled: true; mint: string; unit: string; topup: number; price: Price };
+/** What the operator says that a sat is worth, for people to read. */
+export interface Rate {
+  per_sat: number;
+  currency: string;
+}
+
+export type Terms =
+  | { enabled: false }
+  | { enabled: true; mint: string; unit: string; topup: number; price: Price; rate?: Rate | null };
 
 export interface SessionWire {
   thread_id: string;

@@ -12,6 +12,7 @@ import {
 import { coinOf, proofOf } from './coins';
 import type { Coin, KeyRow } from './database';
 import { WalletError } from './errors';
+import { errorText } from './errors.text';
 import type { Lock } from './outputs';
 
 const bare = (url: string) => url.trim().replace(/(?<!\/)\/+$/, '');
@@ -19,9 +20,9 @@ const bare = (url: string) => url.trim().replace(/(?<!\/)\/+$/, '');
 /** The coins of a token of this mint, each with a signature where it is locked to a key of ours. */
 export function coinsOf(text: string, mint: string, keysets: readonly string[], keys: readonly KeyRow[]): Coin[] {
   const token = decoded(text, mint, keysets);
-  if ((token.unit ?? 'sat') !== 'sat') throw new WalletError('This token is not in sats.');
+  if ((token.unit ?? 'sat') !== 'sat') throw new WalletError(errorText.unit);
   if (new Set(token.proofs.map((proof) => proof.secret)).size !== token.proofs.length || !token.proofs.length) {
-    throw new WalletError('This token is damaged.');
+    throw new WalletError(errorText.damagedToken);
   }
   return token.proofs.map((proof) => coinOf(opened(proof, keys)));
 }
@@ -36,9 +37,9 @@ function decoded(text: string, mint: string, keysets: readonly string[]): Token 
     from = getTokenMetadata(text.trim()).mint;
     if (bare(from) === bare(mint)) return getDecodedToken(text.trim(), keysets);
   } catch {
-    throw new WalletError('This is not a token from this mint. A token begins with “cashu”.');
+    throw new WalletError(errorText.noToken);
   }
-  throw new WalletError(`This token is from ${from}; only e-cash from ${mint} can be used here.`);
+  throw new WalletError(errorText.otherMint(from, mint));
 }
 
 /** Sign what is locked. Plain e-cash has a secret that is no lock. */
@@ -48,10 +49,10 @@ function opened(proof: Proof, keys: readonly KeyRow[]): Proof {
   try {
     wanted = getP2PKExpectedWitnessPubkeys(proof.secret);
   } catch {
-    throw new WalletError('This token has an unsupported lock.');
+    throw new WalletError(errorText.unknownLock);
   }
   const key = keys.find((other) => wanted.includes(other.publicKey));
-  if (!key) throw new WalletError('This token is locked to a key that is not in this wallet.');
+  if (!key) throw new WalletError(errorText.otherKey);
   const { witness: _, ...bareProof } = proof;
   return signP2PKProof(bareProof, key.secretKey);
 }
@@ -80,9 +81,9 @@ export function lockOf(request: string, terms: { mint: string; refund: string; n
     !options.hashlock &&
     !options.additionalTags?.length;
   const locktime = options?.locktime ?? 0;
-  if (!isOurs) throw new WalletError('The server requires a lock that this wallet does not support.');
+  if (!isOurs) throw new WalletError(errorText.otherLock);
   if (locktime <= terms.now || locktime > terms.now + LONGEST_LOCK) {
-    throw new WalletError('The server requires a lock that has expired or lasts too long.');
+    throw new WalletError(errorText.lockTime);
   }
   return { key, locktime, refund: terms.refund };
 }

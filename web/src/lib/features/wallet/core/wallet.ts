@@ -1,12 +1,16 @@
 /** The wallet: money from the mint, budgets locked for conversations, refunds taken back. */
 import { Refusal } from '$lib/protocol/api';
+import { satsOf } from './bolt11';
 import { withLock } from './lock';
 import { choose, feeOf, spendable, sum } from './coins';
 import type { AccountRow, Coin, KeyRow, OperationRow, QuoteRow, WalletDatabase } from './database';
 import { MintUnknown, WalletError } from './errors';
+import { errorText } from './errors.text';
 import { MintLink } from './mint';
 import { Operations, type Plan } from './operations';
-import type { Lock } from './outputs';
+import { partsOf, type Lock } from './outputs';
+import type { Minting } from './payment';
+import { Pledges } from './pledges';
 import { isRefused, type RefundWire, type SessionWire, type Till } from './till';
 import { coinsOf, lockOf, reopened, tokenOf } from './tokens';
 import { keyOf, seedOf } from './words';
@@ -24,6 +28,7 @@ const isTransient = (error: unknown) => error instanceof WalletError || error in
 export class Wallet {
   readonly mint: MintLink;
   readonly operations: Operations;
+  readonly pledges: Pledges;
 
   constructor(
     readonly db: WalletDatabase,
@@ -33,6 +38,7 @@ export class Wallet {
   ) {
     this.mint = new MintLink(mint);
     this.operations = new Operations(db, this.mint, now);
+    this.pledges = new Pledges(this, now);
   }
 
   // ── what there is ──
@@ -52,9 +58,10 @@ export class Wallet {
     return spendable(await this.coins(), this.mint.ppk);
   }
 
-  /** What the mint takes for each coin of new e-cash, in thousandths of a sat. */
-  async fee(): Promise<number> {
-    return this.mint.ppk((await this.mint.active()).id);
+  /** How the mint makes new e-cash, and what it takes for each coin. */
+  async minting(): Promise<Minting> {
+    const keyset = await this.mint.active();
+    return { id: keyset.id, split: (amount) => partsOf({ kept: amount, sent: 0 }, keyset).kept, ppk: this.mint.ppk };
   }
 
   /** The words that all of it can be made from again. */
@@ -66,9 +73,10 @@ export class Wallet {
 
   /** An invoice of the mint. */
   async invoice(amount: number): Promise<QuoteRow> {
-    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError('Enter a whole number of sats.');
+    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError(errorText.amount);
     await this.operations.seed(); // a backup that knows the invoice must know the words
     const quote = await this.mint.quote(amount, this.now());
+    if (satsOf(quote.request) !== amount) throw new WalletError(errorText.otherAmount);
     await this.db.quotes.add(quote);
     return quote;
   }
@@ -76,7 +84,7 @@ export class Wallet {
   /** Whether an invoice is paid; if so, its e-cash is in the wallet. */
   async collect(id: string): Promise<boolean> {
     const quote = await this.db.quotes.get(id);
-    if (!quote) throw new WalletError('Invoice not found.');
+    if (!quote) throw new WalletError(errorText.noInvoice);
     if (quote.status === 'issued') return true;
     const state = await this.mint.quoteState(id);
     if (state === 'UNPAID') {
@@ -95,14 +103,14 @@ export class Wallet {
 
   // ── out ──
 
-  /** Lock a budget for a conversation and pay it in. */
-  async lock(threadId: string, amount: number): Promise<AccountRow> {
-    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError('Enter a whole number of sats.');
+  /** Lock a budget for a conversation and pay it in; once for each source, where it has one. */
+  async lock(threadId: string, amount: number, source = ''): Promise<AccountRow> {
+    if (!Number.isSafeInteger(amount) || amount < 1) throw new WalletError(errorText.amount);
     const lock = await this.#agree(threadId);
-    const row = await withLock(() => this.#lock(threadId, amount, lock));
+    const row = await withLock(() => this.#lock(threadId, amount, lock, source));
     if (row.status !== 'done') throw new MintUnknown(row.note);
     const account = await this.#deliver(row);
-    if (!account) throw new WalletError('The server did not accept the budget. It returns when its lock expires.');
+    if (!account) throw new WalletError(errorText.noBudget);
     return account;
   }
 
@@ -123,12 +131,15 @@ export class Wallet {
    * that are over. Each is tried for itself; what fails today is tried again.
    */
   async sweep(): Promise<void> {
-    const { operations, quotes, accounts } = this.db;
+    const { operations, quotes, pledges, accounts } = this.db;
     for (const row of await operations.where('status').equals('open').sortBy('at')) {
       await this.#try(() => withLock(() => this.#resume(row.id)));
     }
     for (const quote of await quotes.where('status').equals('unpaid').toArray()) await this.#try(() => this.collect(quote.id));
     for (const row of await operations.where('delivery').equals('waiting').sortBy('at')) await this.#try(() => this.#deliver(row));
+    for (const pledge of await pledges.where('status').equals('waiting').sortBy('at')) {
+      await this.#try(() => this.pledges.fulfil(pledge.id));
+    }
     for (const account of await accounts.toArray()) {
       if (!account.isSettled) await this.#try(() => this.#refunds(account));
     }
@@ -224,7 +235,7 @@ export class Wallet {
 
   /** Too little for a swap of its own. What only our key opens is ours anyhow, and spent along with other coins. */
   async #keepAsIs(coins: Coin[], about: Pick<Plan, 'kind' | 'source' | 'threadId'>): Promise<number> {
-    if (about.kind === 'receive') throw new WalletError('This token is worth less than the mint’s fee for redeeming it.');
+    if (about.kind === 'receive') throw new WalletError(errorText.tooSmall);
     const states = await this.mint.states(coins);
     const kept = coins.filter((_, index) => states[index] === 'unspent');
     const plan = { ...about, inputs: [], wanted: { kept: 0, sent: 0 }, amount: sum(kept), fee: 0 };
@@ -236,11 +247,11 @@ export class Wallet {
     return sum(kept);
   }
 
-  async #lock(threadId: string, amount: number, lock: Lock): Promise<OperationRow> {
+  async #lock(threadId: string, amount: number, lock: Lock, source: string): Promise<OperationRow> {
     await this.mint.load();
     const { coins, fee, change } = choose(await this.coins(), amount, this.mint.ppk);
     const wanted = { kept: change, sent: amount, lock };
-    return this.operations.run({ kind: 'lock', inputs: coins, wanted, amount, fee, threadId });
+    return this.operations.run({ kind: 'lock', inputs: coins, wanted, amount, fee, threadId, source });
   }
 
   /** Open an account for the conversation; the lock that the server asks for. */
@@ -250,7 +261,7 @@ export class Wallet {
     const key = keys.find((other) => other.publicKey === refundKey) ?? keys[0]!;
     const session = await this.till.open(threadId, key.publicKey);
     await this.#note(session);
-    if (!session.request) throw new WalletError('The server is not asking for a payment.');
+    if (!session.request) throw new WalletError(errorText.notAsked);
     return lockOf(session.request, { mint: this.mint.url, refund: key.publicKey, now: Math.floor(this.now() / 1000) });
   }
 

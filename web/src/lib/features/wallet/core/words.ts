@@ -4,6 +4,7 @@ import { generateMnemonic, mnemonicToSeedSync, validateMnemonic } from '@scure/b
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import type { KeyRow, SeedRow } from './database';
 import { WalletError } from './errors';
+import { errorText } from './errors.text';
 
 export function newSeed(at: number): SeedRow {
   return seedOf(generateMnemonic(wordlist), at);
@@ -12,7 +13,7 @@ export function newSeed(at: number): SeedRow {
 /** A seed from words that somebody typed. */
 export function seedOf(typed: string, at: number): SeedRow {
   const words = typed.trim().toLowerCase().split(/\s+/).join(' ');
-  if (!validateMnemonic(words, wordlist)) throw new WalletError('These are not valid wallet words. Check each one.');
+  if (!validateMnemonic(words, wordlist)) throw new WalletError(errorText.words);
   const id = computeMessageDigest(`bathysphere wallet ${words}`, true).slice(0, 16);
   return { id, words, at, isCurrent: true };
 }

@@ -1,0 +1,83 @@
+"""Run every test: most in two processes, then those that measure time, then once more what failed.
+
+A test that fails beside others and passes alone is listed at the end, and the run passes: on two
+busy cores one of ten thousand waits in vain. More than a few failures are not repeated.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+MAX_REPEATED = 5
+_PASSED, _SOME_FAILED = 0, 1
+
+
+@dataclass
+class Part:
+    """One call of pytest, and the folder where it keeps which tests failed."""
+
+    paths: list[str]
+    cache: Path
+    options: tuple[str, ...] = ()
+    ended: int = _PASSED
+
+    def run(self) -> None:
+        """Run its tests."""
+        self.ended = self._pytest(*self.options, "--durations=25")
+
+    def failed(self) -> list[str]:
+        """The tests that failed at the last run."""
+        file = self.cache / "v" / "cache" / "lastfailed"
+        return sorted(json.loads(file.read_text())) if file.exists() else []
+
+    def run_failed(self) -> None:
+        """Run the failed tests once more, one at a time."""
+        self.ended = self._pytest("--last-failed", "--last-failed-no-failures=none")
+
+    def _pytest(self, *options: str) -> int:
+        command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={self.cache}", *options]
+        return subprocess.run([*command, *self.paths], check=False).returncode
+
+
+def run(parts: list[Part], *, is_repeating: bool = True) -> int:
+    """Run all parts, whatever the others end with, and what failed once more; 0 if all passed."""
+    for part in parts:
+        part.run()
+    failed = [test for part in parts for test in part.failed()]
+    may_repeat = all(part.ended in (_PASSED, _SOME_FAILED) for part in parts)
+    if is_repeating and may_repeat and 0 < len(failed) <= MAX_REPEATED:
+        _repeat([part for part in parts if part.ended], failed)
+    return max(part.ended for part in parts)
+
+
+def _repeat(parts: list[Part], failed: list[str]) -> None:
+    print(f"\nonce more, alone: {', '.join(failed)}", flush=True)
+    for part in parts:
+        part.run_failed()
+    still = {test for part in parts for test in part.failed()}
+    for test in failed:
+        print(f"{'failed twice' if test in still else 'failed once, passed alone'}: {test}")
+
+
+def main() -> None:
+    """Run the tests of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="+", help="tests that run in two processes")
+    parser.add_argument("--alone", nargs="*", default=[], help="tests that run one at a time")
+    parser.add_argument("--no-repeat", action="store_true", help="count every failure at once")
+    given = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        ignored = [f"--ignore={path}" for path in given.alone]
+        parts = [Part([*given.paths, *ignored], Path(folder, "parallel"), PARALLEL)]
+        if given.alone:
+            parts.append(Part(given.alone, Path(folder, "alone")))
+        sys.exit(run(parts, is_repeating=not given.no_repeat))
+
+
+if __name__ == "__main__":
+    main()

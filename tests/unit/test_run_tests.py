@@ -1,0 +1,73 @@
+"""`scripts/run_tests.py`: what failed runs once more, and only what fails twice fails the run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "run_tests.py"
+FLAKY = """
+from pathlib import Path
+def test_flaky():
+    seen = Path(__file__).with_name("seen")
+    is_second = seen.exists()
+    seen.touch()
+    assert is_second
+"""
+PASSES = "def test_passes(): pass\n"
+FAILS = "def test_fails(): assert False\n"
+SIX = "import pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_fails(n): assert False\n"
+PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}  # a quick start
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*options: str, **files: str) -> tuple[int, str]:
+        (tmp_path / "pytest.ini").write_text("[pytest]\n")
+        for name, text in files.items():
+            (tmp_path / f"test_{name}.py").write_text(text)
+        command = [sys.executable, SCRIPT, ".", *options]
+        ended = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=os.environ | PLUGINS,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ended.returncode, ended.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("options", [(), ("--alone", "test_one.py")])
+def test_a_test_that_passes_alone_is_listed_and_does_not_count(run, options):
+    ended, printed = run(*options, one=FLAKY, two=PASSES)
+    assert ended == 0
+    assert printed.endswith("failed once, passed alone: test_one.py::test_flaky\n")
+
+
+def test_a_test_that_runs_alone_runs_nowhere_else(run):
+    ended, printed = run("--alone", "test_one.py", one=PASSES, two=PASSES)
+    assert (ended, printed.count(" 1 passed")) == (0, 2)
+
+
+def test_a_test_that_fails_twice_counts(run):
+    ended, printed = run("--alone", "test_one.py", one=FLAKY, two=FAILS)
+    assert ended == 1
+    assert "failed once, passed alone: test_one.py::test_flaky" in printed
+    assert "failed twice: test_two.py::test_fails" in printed
+
+
+def test_nothing_is_repeated_when_all_passes_too_much_fails_or_nobody_wants_it(run):
+    assert "once more" not in run(two=PASSES)[1]
+    ended, printed = run(six=SIX)
+    assert (ended, "once more" in printed) == (1, False)
+    ended, printed = run("--no-repeat", one=FLAKY)
+    assert (ended, "once more" in printed) == (1, False)
+
+
+def test_a_run_that_cannot_read_a_test_file_fails(run):
+    assert run(one=FLAKY, two="import missing\n")[0] != 0

@@ -1,0 +1,7 @@
+import type { Translation } from '$lib/languages/translation';
+import type { changeText as english } from './text';
+
+export const changeText: Translation<typeof english> = {
+  added: 'hinzugefügt: ',
+  removed: 'entfernt: ',
+};

@@ -1,0 +1,4 @@
+/** What the menu shows; all other words are loaded with the page. */
+import { inLanguage } from '$lib/languages/texts';
+
+export const labels = inLanguage('features/admin/labels.text:labels', { admin: 'Administration' });

@@ -1,0 +1,4 @@
+import type { Translation } from '$lib/languages/translation';
+import type { labels as english } from './labels.text';
+
+export const labels: Translation<typeof english> = { wallet: 'Wallet', exhausted: 'braucht mehr Budget, um weiterzumachen' };

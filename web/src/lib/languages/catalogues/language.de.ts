@@ -1,0 +1,3 @@
+import { catalogueOf } from '../texts';
+
+export default catalogueOf(import.meta.glob<Record<string, object>>('../../**/*text.de.ts', { eager: true }));
