@@ -25,7 +25,7 @@ await story(
     await budgets.getByLabel('Tenant').fill('acme');
     await budgets.getByLabel('Amount').fill('2000000');
     await budgets.getByRole('button', { name: 'Set budget' }).click();
-    await budgets.getByText('2000000 tokens').waitFor();
+    await budgets.getByText('2,000,000 tokens').waitFor();
     const audit = page.getByRole('region', { name: 'Audit log' });
     for (const words of ['Created a key', 'Revoked a key', 'Set a budget']) await audit.getByText(words).first().waitFor();
     await accessible(page, 'administration');
