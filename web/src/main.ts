@@ -16,7 +16,10 @@ void loadLanguage().then(() => {
   mount(App, { target: document.getElementById('app')!, props: { app, extensions: installed } });
 });
 
+/** The worker fetches the whole app: not while the page fetches what it shows first. */
+const WORKER_AFTER_MS = 3_000;
+
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {
   // Where the browser refuses it (private windows), the app works online only.
-  navigator.serviceWorker.register('/sw.js').catch(() => undefined);
+  setTimeout(() => void navigator.serviceWorker.register('/sw.js').catch(() => undefined), WORKER_AFTER_MS);
 }

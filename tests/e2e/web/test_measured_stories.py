@@ -61,3 +61,9 @@ def test_a_conversation_of_two_thousand_messages_is_opened_and_continued(story, 
 def test_five_hundred_conversations_are_listed_and_one_is_found(story, within):
     figures = story("many_conversations")
     within(figures["opened_ms"], 1_500, figures)
+
+
+def test_every_page_is_drawn_soon_and_nothing_jumps(story, within):
+    figures = story("paint", [says(READING)])
+    within(figures["layout_shift"], 0.02, figures)
+    within(figures["largest_ms"], 1_200, figures)

@@ -23,6 +23,7 @@ export interface AgentChoice {
 export class Agents {
   #choices = $state.raw<readonly AgentChoice[]>([]);
   #models = $state.raw<readonly ModelCard[]>([]);
+  #areModelsKnown = $state(false);
   #chosen = $state(readStored(STORED));
   /** The agent that the server offers first. */
   #default = $state(DEFAULT);
@@ -58,6 +59,11 @@ export class Agents {
 
   get isLoaded(): boolean {
     return this.#isLoaded;
+  }
+
+  /** Whether the server has said which models there are, or cannot be asked. */
+  get areModelsKnown(): boolean {
+    return this.#areModelsKnown;
   }
 
   /** Whether an agent can see documents of this browser at all. */
@@ -98,6 +104,7 @@ export class Agents {
 
   async lookAtModels(): Promise<void> {
     this.#models = await this.api.models().catch(() => []);
+    this.#areModelsKnown = true;
   }
 
   #choice({ graph_id: name, description }: AssistantWire): AgentChoice {

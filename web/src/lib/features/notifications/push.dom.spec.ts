@@ -64,6 +64,22 @@ describe('push', () => {
     expect(JSON.parse(words.get('/push-words') ?? '')).toHaveProperty('waiting');
   });
 
+  it('registers the worker where the page has not done so yet', async () => {
+    const registration = { pushManager: browser };
+    const register = vi.fn(() => Promise.resolve(registration));
+    const serviceWorker = { getRegistration: () => Promise.resolve(undefined), register, ready: Promise.resolve(registration) };
+    vi.stubGlobal('navigator', { serviceWorker });
+    await push.subscribe(api);
+    expect([register.mock.calls, push.state]).toEqual([[['/sw.js']], 'on']);
+  });
+
+  it('is off where the browser refuses the worker', async () => {
+    const serviceWorker = { getRegistration: () => Promise.resolve(undefined), register: () => Promise.reject(new Error('private')) };
+    vi.stubGlobal('navigator', { serviceWorker });
+    await push.subscribe(api);
+    expect([browser.current, push.state]).toEqual([null, null]);
+  });
+
   it('subscribes again where the server has another key', async () => {
     await push.subscribe(api);
     await push.subscribe(api);

@@ -64,8 +64,10 @@ async function subscribe(api: Api): Promise<boolean> {
 }
 
 async function manager(): Promise<PushManager | undefined> {
-  if (!(await navigator.serviceWorker?.getRegistration())) return undefined;
-  return (await navigator.serviceWorker.ready).pushManager; // which not every browser has
+  const { serviceWorker: workers } = navigator;
+  // A page that has just been opened has not registered its worker yet; a private window refuses to.
+  const worker = (await workers?.getRegistration()) ?? (await workers?.register('/sw.js').catch(() => undefined));
+  return worker && (await workers.ready).pushManager; // which not every browser has
 }
 
 /** The server's key that a subscription was made for. */
