@@ -1,7 +1,8 @@
 """The user stories on a desk and a phone, by day and in the dark: `make stories`.
 
 Each test is told COUNT times in each form; a story that waited in vain is told once more, and
-counted as repeated. The last line is JSON.
+counted as repeated. Two forms are told side by side; stories that measure are told alone after
+them. The last line is JSON.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -53,6 +55,8 @@ STORIES = {
     "is_opened_and_continued",
     "a plan": "stories::test_a_plan_is_refused_with_a_reason_then_changed_and_carried_out",
 }
+MEASURED = "measured_stories::"
+SIDE_BY_SIDE = 2
 
 
 class Results:
@@ -78,18 +82,27 @@ def _story(test: str) -> str:
     return next(story for story, path in STORIES.items() if path.endswith(f"::{name}"))
 
 
-def tell_all(form: str, only: str) -> dict[str, Any]:
+def chosen(only: str, part: str) -> list[str]:
+    """The tests of the stories that are asked for."""
+    wanted = {"all": (True, False), "told": (False,), "measured": (True,)}[part]
+    return [
+        path
+        for story, path in STORIES.items()
+        if only in story and path.startswith(MEASURED) in wanted
+    ]
+
+
+def tell_all(form: str, only: str, part: str) -> dict[str, Any]:
     """Tell the stories in one form, in this process."""
     os.environ["STORY_FORM"] = form
-    chosen = [path for story, path in STORIES.items() if only in story]
+    tests = chosen(only, part)
     results = Results()
-    paths = [str(HERE / f"test_{path}".replace("::", ".py::")) for path in chosen]
+    paths = [str(HERE / f"test_{path}".replace("::", ".py::")) for path in tests]
     pytest.main(["-q", "-p", "no:cacheprovider", *paths], plugins=[results])
-    wanted = len(chosen) * int(os.environ["WEB_COUNT"])
     return {
         "form": form,
-        "stories": len(chosen),
-        "told": wanted,
+        "stories": len(tests),
+        "told": len(tests) * int(os.environ["WEB_COUNT"]),
         "passed": results.passed.total(),
         "repeated": dict(results.repeated),
         "failed": dict(results.failed),
@@ -102,20 +115,38 @@ def main() -> int:
     parser.add_argument("--form", choices=FORMS)
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--only", default="", help="part of a story's name")
+    parser.add_argument("--part", choices=("all", "told", "measured"), default="all")
     given = parser.parse_args()
-    if not any(given.only in story for story in STORIES):
+    if not chosen(given.only, "all"):
         parser.error(f"no story is called {given.only}; there are: {', '.join(STORIES)}")
     os.environ["WEB_COUNT"] = str(given.count)
-    if given.form:
-        results = [tell_all(given.form, given.only)]
-    else:
-        results = [_in_a_process_of_its_own(form, given) for form in FORMS]
-    sys.stdout.write(json.dumps({"count": given.count, "forms": results}) + "\n")
-    return 0 if all(one["passed"] == one["told"] for one in results) else 1
+    forms = [tell_all(given.form, given.only, given.part)] if given.form else _in_every_form(given)
+    sys.stdout.write(json.dumps({"count": given.count, "forms": forms}) + "\n")
+    return 0 if all(one["passed"] == one["told"] for one in forms) else 1
 
 
-def _in_a_process_of_its_own(form: str, given: argparse.Namespace) -> dict[str, Any]:
-    options = ["--form", form, "--count", str(given.count), "--only", given.only]
+def _in_every_form(given: argparse.Namespace) -> list[dict[str, Any]]:
+    def tell(part: str, side_by_side: int) -> list[dict[str, Any]]:
+        if not chosen(given.only, part):
+            return []
+        with ThreadPoolExecutor(side_by_side) as forms:
+            return list(forms.map(lambda form: _in_a_process(form, part, given), FORMS))
+
+    results = [*tell("told", SIDE_BY_SIDE), *tell("measured", 1)]
+    return [_together([one for one in results if one["form"] == form]) for form in FORMS]
+
+
+def _together(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    sums = {key: sum(part[key] for part in parts) for key in ("stories", "told", "passed")}
+    counts = {
+        key: {story: count for part in parts for story, count in part[key].items()}
+        for key in ("repeated", "failed")
+    }
+    return {"form": parts[0]["form"], **sums, **counts}
+
+
+def _in_a_process(form: str, part: str, given: argparse.Namespace) -> dict[str, Any]:
+    options = ["--form", form, "--part", part, "--count", str(given.count), "--only", given.only]
     with TemporaryDirectory() as folder:
         log = Path(folder, "log")
         with log.open("w") as file:

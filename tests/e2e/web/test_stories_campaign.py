@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stories_campaign import STORIES
+from stories_campaign import STORIES, chosen
 
 HERE = Path(__file__).parent
 CAMPAIGN = HERE / "stories_campaign.py"
@@ -16,6 +16,12 @@ CAMPAIGN = HERE / "stories_campaign.py"
 def test_a_story_is_a_test(story):
     file, _, test = STORIES[story].partition("::")
     assert f"\ndef {test}(" in (HERE / f"test_{file}.py").read_text(encoding="utf-8")
+
+
+def test_each_story_is_told_in_one_part():
+    assert sorted(chosen("", "told") + chosen("", "measured")) == sorted(chosen("", "all"))
+    assert len(chosen("", "all")) == len(STORIES)
+    assert chosen("two tabs", "measured") == []
 
 
 def run(*options):
