@@ -1,7 +1,6 @@
 // Documents, editor, search and what left the device: light and dark, desk and phone, without a violation.
-import { accessible, ask, assert, eventually, inEachForm, open, rest, says, showPanel, showRecord, story } from './kit.mjs';
+import { accessible, ask, assert, eventually, inEachForm, open, rest, says, shoot, showPanel, showRecord, story } from './kit.mjs';
 import { backupOf, importBackup, openDocuments, panel, patient } from './documents.mjs';
-import { shoot } from './views.mjs';
 
 const essay = `# On money
 

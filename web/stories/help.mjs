@@ -1,5 +1,5 @@
 // The documentation of the server: found by search, readable in both colours, on a desk and a phone.
-import { assert, DESKTOP, PHONE, story, told, url } from './kit.mjs';
+import { assert, DESKTOP, PHONE, shoot, story, url } from './kit.mjs';
 
 async function search(page, words) {
   const magnifier = page.locator('label.md-header__button[for="__search"]');
@@ -25,7 +25,7 @@ await story(async ({ page }) => {
         await page.goto(`${url}/help/${path}`);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
         assert.equal(wide, false, `${name} scrolls sideways, ${form}`);
-        if (told.pictures) await page.screenshot({ path: `${told.pictures}/site-${name}-${form}-${theme}.png` });
+        await shoot(page, `site-${name}-${form}-${theme}`);
       }
     }
     await search(page, 'approvals');

@@ -1,6 +1,6 @@
 // A conversation gets a title, is found by what was said in it, pinned, put into a project, exported, shared and revoked.
 import { text } from 'node:stream/consumers';
-import { accessible, ask, assert, COLD, conversations, DESKTOP, eventually, everyForm, open, PHONE, rest, says, showChat, showConversations, story, told, url } from './kit.mjs';
+import { accessible, ask, assert, COLD, conversations, DESKTOP, eventually, everyForm, open, PHONE, rest, says, shoot, showChat, showConversations, story, url } from './kit.mjs';
 
 const LOOKS = { timeout: 45_000 };
 
@@ -93,13 +93,13 @@ await story(
     await own.click();
     await pick('Export');
     await accessible(page, 'the export menu');
-    if (told.pictures) await page.screenshot({ path: `${told.pictures}/export-menu.png` });
+    await shoot(page, 'export-menu');
     await page.keyboard.press('Escape');
     await page.emulateMedia({ media: 'print' });
     assert.equal(await list.isVisible(), false);
     assert.equal(await page.locator('#composer').isVisible(), false);
     assert.ok(await found.isVisible());
-    if (told.pictures) await page.screenshot({ path: `${told.pictures}/print.png` });
+    await shoot(page, 'print');
     await page.emulateMedia({ media: 'screen' });
 
     // Shared: whoever has the link reads a copy, without a script, until it is revoked.
@@ -109,7 +109,7 @@ await story(
     const link = page.getByRole('link', { name: 'Open link' });
     await link.waitFor();
     await accessible(page, 'the links of a conversation');
-    if (told.pictures) await page.screenshot({ path: `${told.pictures}/share.png` });
+    await shoot(page, 'share');
     const address = url + (await link.getAttribute('href'));
     const stranger = await browser.newContext({ viewport: DESKTOP, javaScriptEnabled: true });
     const reader = await stranger.newPage();
@@ -130,7 +130,7 @@ await story(
         await copy.emulateMedia({ colorScheme });
         await accessible(copy, `a shared page, ${form}, ${colorScheme}`);
       }
-      if (told.pictures) await reader.screenshot({ path: `${told.pictures}/shared-page-${form}.png` });
+      await shoot(reader, `shared-page-${form}`);
     }
     await page.getByRole('button', { name: 'Revoke' }).click();
     await page.getByText('Link revoked').waitFor();

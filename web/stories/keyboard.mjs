@@ -43,7 +43,7 @@ async function focusOrder(page, last = null) {
     document.body.removeAttribute('tabindex');
   });
   const names = [];
-  for (let n = 0; n < 100; n++) {
+  for (let n = 0; n < 1_000; n++) {
     await page.keyboard.press('Tab');
     const stop = await page.evaluate(focused);
     if (stop === null) return names;

@@ -6,6 +6,8 @@ import { chromium } from 'playwright-core';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 export const url = process.env.STORY_URL;
+/** A folder for pictures of what the stories see, where they are wanted. */
+const pictures = process.env.STORY_PICTURES;
 /** What the test has told the story. */
 export const told = JSON.parse(process.env.STORY_TOLD ?? '{}');
 /** Where the wallet may go besides, in stories that are paid for. */
@@ -76,12 +78,22 @@ export async function signIn(page, key) {
   await page.keyboard.press('Enter');
 }
 
+/** Take a picture of a page, where pictures are wanted. */
+export async function shoot(page, name) {
+  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` });
+}
+
+/** Take pictures of a view in every form, where they are wanted. */
+export async function shootEveryForm(page, name) {
+  if (pictures) await inEachForm(page, (form, theme) => shoot(page, `${name}-${form}-${theme}`));
+}
+
 /** Look at a view in every form, or in the one that the story is told in: no violation, and a picture where it is wanted. */
 export async function everyForm(page, name, prepare = {}) {
   await inEachForm(page, async (form, theme) => {
     await prepare[form]?.();
     await accessible(page, `${name}, ${theme}, ${form}`);
-    if (told.pictures) await page.screenshot({ path: `${told.pictures}/${name}-${form}-${theme}.png` });
+    await shoot(page, `${name}-${form}-${theme}`);
   });
   await prepare[isOnPhone ? 'phone' : 'desktop']?.();
 }

@@ -1,5 +1,5 @@
 // A person reads the workspace in German and goes back: the choice outlives a reload, drafts outlive the switch.
-import { accessible, assert, DESKTOP, eventually, open, PHONE, story, told, url } from './kit.mjs';
+import { accessible, assert, DESKTOP, eventually, open, PHONE, shoot, story, url } from './kit.mjs';
 
 const DRAFT = 'Half a sentence about';
 
@@ -80,7 +80,7 @@ await story(async ({ page, context }) => {
   for (const size of [DESKTOP, PHONE]) {
     await page.setViewportSize(size);
     await readGerman(page);
-    if (told.pictures) await page.screenshot({ path: `${told.pictures}/languages-${size.width}.png` });
+    await shoot(page, `languages-${size.width}`);
   }
   await page.reload();
   await page.getByRole('heading', { name: 'Meine Dokumente', level: 1 }).waitFor();

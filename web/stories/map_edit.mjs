@@ -1,8 +1,8 @@
 // The person works on the map: looks closer, adds a point, rewords one, decides on an objection, and takes it along as files.
 import { writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { accessible, ask, assert, COLD, eventually, isOnPhone, open, rest, says, showChat, showPanel, story } from './kit.mjs';
-import { everyForm, shoot } from './views.mjs';
+import { accessible, ask, assert, COLD, eventually, isOnPhone, open, rest, says, shoot, showChat, showPanel, story } from './kit.mjs';
+import { everyForm } from './views.mjs';
 
 await story(async ({ page }) => {
   await open(page);

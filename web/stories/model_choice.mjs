@@ -1,5 +1,5 @@
 // A model per conversation: chosen before the first words, switched in the middle, kept over a reload.
-import { accessible, ask, assert, colours, DESKTOP, open, PHONE, rest, says, story, told, url } from './kit.mjs';
+import { accessible, ask, assert, colours, DESKTOP, open, PHONE, rest, says, shoot, story, url } from './kit.mjs';
 
 const NAMES = ['Quick', 'Thorough'];
 
@@ -40,7 +40,7 @@ for (const [form, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
       await colours(page, theme);
       assert.ok(await list.isVisible());
       await accessible(page, `the models, ${theme}, ${form}`);
-      if (told.pictures) await page.screenshot({ path: `${told.pictures}/model-choice-${form}-${theme}.png` });
+      await shoot(page, `model-choice-${form}-${theme}`);
     }
     await page.keyboard.press('Escape');
 

@@ -1,5 +1,5 @@
 // Where somebody else chose the model, the settings say who, and offer nothing.
-import { assert, everyForm, open, story, told } from './kit.mjs';
+import { assert, everyForm, open, story } from './kit.mjs';
 
 const who = process.argv[2];
 const SAID = {
@@ -15,8 +15,4 @@ await story(async ({ page }) => {
   await main.getByText('ollama:llama3.2').waitFor();
   assert.equal(await main.getByRole('button', { name: /^(Use|Download|Add)/ }).count(), 0);
   await everyForm(page, `settings-${who}`);
-  if (told.pictures) {
-    await page.setViewportSize({ width: 1360, height: 1500 });
-    await page.screenshot({ path: `${told.pictures}/settings-${who}-whole.png` });
-  }
 });

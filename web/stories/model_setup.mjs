@@ -1,16 +1,15 @@
 // On one's own machine: from the scripted tour to a model of Ollama, one that is downloaded, and one with a key.
-import { ask, assert, accessible, COLD, eventually, everyForm, isOnPhone, open, rest, says, showConversations, story, told } from './kit.mjs';
+import { ask, assert, accessible, COLD, eventually, everyForm, isOnPhone, open, rest, says, shoot, showConversations, story } from './kit.mjs';
 
 const KEY = 'sk-ant-a-secret-of-the-person';
 
 await story(async ({ page }) => {
   const main = page.getByRole('main');
   const row = (name) => main.locator('.row').filter({ has: page.locator('.label', { hasText: new RegExp(`^${name}$`) }) });
-  const shot = async (name) => told.pictures && page.screenshot({ path: `${told.pictures}/${name}.png` });
 
   await open(page);
   await page.getByRole('button', { name: /^Model: / }).click();
-  await shot('model-card');
+  await shoot(page, 'model-card');
   await page.getByRole('button', { name: 'Set up a model' }).click();
   await main.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
   await row('llama3.2').waitFor();
@@ -52,7 +51,7 @@ await story(async ({ page }) => {
   await main.getByLabel('API key for Anthropic').fill('two words');
   await main.getByRole('button', { name: 'Save key' }).click();
   await row('Anthropic').getByRole('alert').getByText('This is not an API key').waitFor();
-  await shot('settings-key-refused');
+  await shoot(page, 'settings-key-refused');
   await main.getByLabel('API key for Anthropic').fill(KEY);
   await accessible(page, 'entering a key');
   await everyForm(page, 'settings-key');
@@ -77,7 +76,7 @@ await story(async ({ page }) => {
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).fontSize), '18px');
   await accessible(page, 'settings, dark and large');
-  await shot('settings-large');
+  await shoot(page, 'settings-large');
 
   // The pages that it leads to lead back.
   await main.getByRole('link', { name: 'Memory' }).click();

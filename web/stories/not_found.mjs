@@ -1,5 +1,5 @@
 // An address that is nobody's: a clear page, and a message typed there begins a conversation of its own.
-import { accessible, assert, DESKTOP, PHONE, rest, says, story, told, url } from './kit.mjs';
+import { accessible, assert, DESKTOP, PHONE, rest, says, shoot, story, url } from './kit.mjs';
 
 const STRANGE = '00000000-0000-7000-8000-00000000beef';
 
@@ -20,7 +20,7 @@ await story(
     await accessible(page, 'conversation not found');
     for (const [form, size] of [['phone', PHONE], ['desktop', DESKTOP]]) {
       await page.setViewportSize(size);
-      if (told.pictures) await page.screenshot({ path: `${told.pictures}/not-found-${form}.png` });
+      await shoot(page, `not-found-${form}`);
     }
     await page.locator('#composer').fill('Private words');
     await page.locator('#composer').press('Enter');

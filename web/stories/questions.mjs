@@ -1,13 +1,5 @@
 // While the agent asks, the one box is for the answer; a message that sets requests aside has to be meant.
-import { accessible, ask, assert, chooseAgent, DESKTOP, isOnPhone, open, PHONE, rest, says, showConversations, showPanel, story, told } from './kit.mjs';
-
-const picture = async (page, name) => {
-  if (!told.pictures) return;
-  for (const [form, size] of [['phone', PHONE], ['desktop', DESKTOP]]) {
-    await page.setViewportSize(size);
-    await page.screenshot({ path: `${told.pictures}/${name}-${form}.png` });
-  }
-};
+import { accessible, ask, assert, chooseAgent, isOnPhone, open, rest, says, shootEveryForm, showConversations, showPanel, story } from './kit.mjs';
 
 await story(
   async ({ page }) => {
@@ -20,7 +12,7 @@ await story(
     if (isOnPhone) await dock.getByRole('textbox').click();
     await page.waitForFunction(() => document.activeElement?.closest('.request'));
     assert.equal(await composer.count(), 0);
-    await picture(page, 'question');
+    await shootEveryForm(page, 'question');
     await page.keyboard.type('Ghent, in Belgium');
     await page.keyboard.press('Enter');
     await says(page, 'Ghent has three towers.');
@@ -29,7 +21,7 @@ await story(
     await asked.getByText('Which city do you mean?').waitFor();
     await asked.locator('.bubble').getByText('Ghent, in Belgium').waitFor();
     await accessible(page, 'an answered question');
-    await picture(page, 'answered');
+    await shootEveryForm(page, 'answered');
     // What was said is there after a reload, too.
     await page.reload();
     await says(page, 'Ghent has three towers.');
@@ -38,11 +30,11 @@ await story(
     await ask(page, 'Write two files');
     await dock.getByText('2 requests need your input').waitFor();
     await dock.getByText('1 of 2').waitFor();
-    await picture(page, 'two-requests');
+    await shootEveryForm(page, 'two-requests');
     await page.getByRole('button', { name: 'Write something else' }).click();
     await page.getByText('Sending this message sets aside 2 open requests.').waitFor();
     await accessible(page, 'setting requests aside');
-    await picture(page, 'aside');
+    await shootEveryForm(page, 'aside');
     await page.getByRole('button', { name: 'Back to the requests' }).click();
     assert.equal(await composer.count(), 0);
     await page.getByRole('button', { name: 'Write something else' }).click();
@@ -54,7 +46,7 @@ await story(
     const rows = page.locator('.call', { hasText: 'Edit file' });
     assert.equal(await rows.getByText('set aside').count(), 2);
     assert.equal(await page.locator('main').getByText('failed', { exact: true }).count(), 0);
-    await picture(page, 'set-aside');
+    await shootEveryForm(page, 'set-aside');
     await page.reload();
     await says(page, 'As you like.');
     assert.equal(await page.locator('.call', { hasText: 'Edit file' }).getByText('set aside').count(), 2);
@@ -62,7 +54,7 @@ await story(
     await drop(page, 'reef.md');
     assert.equal(await page.getByText('can’t read documents').count(), 0);
     await isListed(page, 'reef.md');
-    await picture(page, 'dropped');
+    await shootEveryForm(page, 'dropped');
     await showConversations(page);
     await page.getByRole('button', { name: 'New conversation' }).first().click();
     await chooseAgent(page, 'Researcher');
@@ -77,12 +69,12 @@ async function foldsCalls(page) {
   const line = page.locator('.fold summary', { hasText: 'Wrote 2 files, read a.md' });
   await line.waitFor();
   assert.equal(await page.locator('.call').count(), 2);
-  await picture(page, 'folded');
+  await shootEveryForm(page, 'folded');
   await line.press('Enter');
   await page.locator('.fold .call', { hasText: 'Read file' }).waitFor();
   assert.equal(await page.locator('.fold .call[data-call]').count(), 3);
   await accessible(page, 'calls behind a line');
-  await picture(page, 'unfolded');
+  await shootEveryForm(page, 'unfolded');
   await line.press('Enter');
   await page.locator('.fold .call').first().waitFor({ state: 'detached' });
 }

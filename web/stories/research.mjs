@@ -1,8 +1,8 @@
 // From a question to a proof: a plan is refused, mended and approved, read, quoted, exported, checked.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { accessible, ask, assert, COLD, eventually, open, rest, showChat, showSteps, story, url } from './kit.mjs';
-import { everyForm, shoot } from './views.mjs';
+import { accessible, ask, assert, COLD, eventually, open, rest, shoot, showChat, showSteps, story, url } from './kit.mjs';
+import { everyForm } from './views.mjs';
 
 const folder = process.argv[2];
 const FORMATS = { Markdown: 'md', HTML: 'html', Word: 'docx', PDF: 'pdf' };

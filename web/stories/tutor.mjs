@@ -1,6 +1,6 @@
 // A map grows with the talk; the person accepts, refuses with a reason, and jumps to where things come from.
-import { accessible, ask, assert, COLD, eventually, isOnPhone, open, rest, says, showChat, showPanel, story } from './kit.mjs';
-import { everyForm, shoot } from './views.mjs';
+import { accessible, ask, assert, COLD, eventually, isOnPhone, open, rest, says, shoot, showChat, showPanel, story } from './kit.mjs';
+import { everyForm } from './views.mjs';
 
 const backup = process.argv[2];
 

@@ -1,11 +1,5 @@
 // A view in all its forms, with a panel beside the conversation or, on a phone, in its place; pictures where asked for.
-import { accessible, inEachForm, isOnPhone, showChat, showPanel } from './kit.mjs';
-
-const pictures = process.env.STORY_PICTURES;
-
-export async function shoot(page, name) {
-  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` });
-}
+import { accessible, inEachForm, isOnPhone, shoot, showChat, showPanel } from './kit.mjs';
 
 /** Looks at the conversation, and at a panel beside it where one is named. */
 export async function everyForm(page, name, { panel } = {}) {

@@ -1,7 +1,6 @@
 // One step to pay: the button names what the invoice asks for, and once it is paid the run goes on by itself,
 // after a reload, with two tabs open, and on a phone. Then the balance is low, and a line says so.
-import { accessible, assert, eventually, inEachForm, isOnPhone, open, PHONE, rest, says, showChat, story } from './kit.mjs';
-import { shoot } from './views.mjs';
+import { accessible, assert, eventually, inEachForm, isOnPhone, open, PHONE, rest, says, shoot, showChat, story } from './kit.mjs';
 import { ask, dock, hasBalance, line, settled, showWallet, tables } from './wallet_kit.mjs';
 
 /** Until it is told otherwise the mint says that nothing was paid. */

@@ -1,6 +1,5 @@
 // Each view of the wallet, light and dark, on a desk and on a phone, without a violation; pictures on demand.
-import { accessible, inEachForm, open, rest, says, showChat, showConversations, story } from './kit.mjs';
-import { shoot } from './views.mjs';
+import { accessible, inEachForm, open, rest, says, shoot, showChat, showConversations, story } from './kit.mjs';
 import { ask, dock, fund, hasBalance, line } from './wallet_kit.mjs';
 
 await story(async ({ page }) => {

@@ -25,8 +25,6 @@ from bathysphere.testing.postgres import temporary_database
 
 pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(200)]
 SECONDS = 160
-PICTURES = os.environ.get("STORY_PICTURES", "")
-"""A folder for pictures of each view, where they are wanted."""
 TENANTS = """
 [tenant.acme.workspaces]
 main = "*"
@@ -128,7 +126,7 @@ def specialist(task: str) -> object:
 def test_a_key_is_asked_for_kept_where_it_is_said_and_forgotten(rig, story):
     """Also: a key that is revoked while one writes brings the view back, with what was written."""
     script = [says("A squid."), says("It is a squid.")]
-    story("sign_in", script, **rig.passing_key("ada"), pictures=PICTURES)
+    story("sign_in", script, **rig.passing_key("ada"))
 
 
 def test_what_was_typed_into_a_request_outlives_a_revoked_key(rig, story):
@@ -187,7 +185,7 @@ def test_every_view_of_the_team_files_is_accessible_in_every_form(rig, story):
     path = f"/forms-{secrets.token_hex(4)}.md"
     rig.put(f"acme/main{path}", PLAN)
     script = change(path, edit(path, "slowly", "at first light"))
-    story("team_forms", script, path=path, pictures=PICTURES)
+    story("team_forms", script, path=path)
 
 
 def test_large_folders_long_files_and_pictures_can_be_looked_at(rig, story):

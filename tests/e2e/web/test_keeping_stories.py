@@ -1,7 +1,5 @@
 """Conversations that are kept: titles, search, pins, projects, export and shared links."""
 
-import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +19,8 @@ LONG = "\n\n".join(f"Paragraph {n} about the sea and its ways." for n in range(1
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     """A server that writes titles."""
-    told = {"STORY_TOLD": json.dumps({"pictures": os.environ.get("STORY_PICTURES", "")})}
     more = {"BATHYSPHERE_TITLES": "true"}
-    with rigged(tmp_path_factory.mktemp("keeping"), more, told) as found:
+    with rigged(tmp_path_factory.mktemp("keeping"), more) as found:
         yield found
 
 

@@ -1,7 +1,5 @@
 """A model per conversation in Chromium, desk and phone: the page chooses, the server asks it."""
 
-import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,12 +22,11 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     folder = tmp_path_factory.mktemp("models")
     catalog = folder / "models.toml"
     catalog.write_text(PRICES)
-    told = {"STORY_TOLD": json.dumps({"pictures": os.environ.get("STORY_PICTURES", "")})}
     more = {
         "BATHYSPHERE_MODELS_OFFERED": "openai:gpt-5=Quick, openai:gpt-5-pro=Thorough",
         "BATHYSPHERE_MODEL_CATALOG": str(catalog),
     }
-    with rigged(folder, more, told) as found:
+    with rigged(folder, more) as found:
         yield found
 
 

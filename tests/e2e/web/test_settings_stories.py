@@ -1,6 +1,5 @@
 """Settings in Chromium: a model is set up on one's own machine; elsewhere the operator chooses."""
 
-import json
 import os
 import stat
 import sys
@@ -18,7 +17,6 @@ from bathysphere.testing.model_program import ModelProgram
 from bathysphere.testing.postgres import temporary_database
 
 pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(400)]
-TOLD = {"STORY_TOLD": json.dumps({"pictures": os.environ.get("STORY_PICTURES", "")})}
 OTHERS = ("BATHYSPHERE_", "OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "OLLAMA", "LM_STUDIO")
 
 
@@ -62,7 +60,7 @@ def serve(browser, ollama, tmp_path):
 def stage(first: str, browser: str, log: Path) -> SimpleNamespace:
     words = [word for word in first.split() if word.startswith("http")]
     assert words, log.read_text()
-    return SimpleNamespace(url=words[0].rstrip("."), browser=browser, told=TOLD)
+    return SimpleNamespace(url=words[0].rstrip("."), browser=browser, told={})
 
 
 def test_a_model_is_set_up_on_ones_own_machine(serve, browser, ollama, tmp_path):

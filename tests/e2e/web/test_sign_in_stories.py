@@ -1,7 +1,5 @@
 """Signing in at an OpenID Connect issuer, in the browser: the issuer is the only other origin."""
 
-import json
-import os
 from collections.abc import Iterator
 
 import httpx
@@ -13,7 +11,6 @@ from bathysphere.testing import says, slowly
 
 pytestmark = [pytest.mark.services, pytest.mark.node, pytest.mark.timeout(300)]
 SECONDS = 200
-PICTURES = os.environ.get("STORY_PICTURES", "")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +30,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory, address: str) -> Iterator[Rig]
         "BATHYSPHERE_OIDC_TENANT_CLAIM": "org",
         "BATHYSPHERE_OIDC_ADMIN_CLAIM": "roles",
     }
-    told = {"STORY_ISSUER": address, "STORY_TOLD": json.dumps({"pictures": PICTURES})}
+    told = {"STORY_ISSUER": address}
     with rigged(tmp_path_factory.mktemp("issuer"), more, told) as found:
         yield found
 

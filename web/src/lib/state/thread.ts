@@ -1,5 +1,6 @@
 /** A conversation in the person's list. */
 import type { Fields, ThreadWire } from '$lib/protocol/wire';
+import type { View } from '$lib/stream/view';
 
 export interface Thread {
   id: string;
@@ -12,3 +13,11 @@ export interface Thread {
   updatedAt: Date;
   metadata: Fields;
 }
+
+/** What the server calls a conversation whose last run is in this state. */
+export const THREAD_STATUS: Readonly<Record<View['status'], ThreadWire['status']>> = {
+  running: 'busy',
+  interrupted: 'interrupted',
+  failed: 'error',
+  idle: 'idle',
+};

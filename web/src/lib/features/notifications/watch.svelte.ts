@@ -1,4 +1,5 @@
 import type { AppState } from '$lib/state/app.svelte';
+import { THREAD_STATUS } from '$lib/state/thread';
 import { Attention } from './attention';
 import { showMarks } from './marks';
 import { notifier } from './notifier.svelte';
@@ -17,7 +18,12 @@ export function watch(app: AppState): void {
     },
   });
   $effect.root(() => {
-    $effect(() => attention.see(threads.all));
+    // The list learns of a new conversation late, perhaps after its first run: the page knows its own better.
+    $effect(() => attention.see(threads.all.filter(({ id }) => id !== app.conversation.id)));
+    $effect(() => {
+      const { id, isLoading, status } = app.conversation;
+      if (!isLoading) attention.see([{ id, status: app.isBusy ? 'busy' : THREAD_STATUS[status] }]);
+    });
     $effect(() => showMarks(unseen.size));
     // At every start: keys change, and another person may use this browser now.
     $effect(() => {
