@@ -238,10 +238,15 @@ frontends: ## Drive four stock front ends in Chromium, four flows each; last lin
 	@cd tests/e2e/frontends/copilotkit && npm ci --silent --no-audit --no-fund --ignore-scripts
 	$(PY) -W ignore tests/e2e/frontends/campaign.py
 
+# Stories that take pictures of what they see: files of tests, and single tests.
+PICTURED := bucket_stories or keeping_stories or model_choice_stories or settings_stories or sign_in_stories \
+	or diagrams_are_drawn or composer_answers or address_of_nobody or reads_edits_and_deletes or read_with_formulas \
+	or asked_about_with_its_passage or goes_out_as_files or read_in_german
+
 screenshots: ## Take the pictures in docs/screenshots again
 	@scripts/services.sh
 	$(PY) tests/e2e/web/screenshots.py
-	STORY_PICTURES=docs/screenshots $(PY) -m pytest -q tests/e2e/web/test_bucket_stories.py -k "form or key"
+	STORY_PICTURES=docs/screenshots $(PY) -m pytest -q tests/e2e/web -k "$(PICTURED)"
 
 animation: ## Record the animation of the README again
 	@scripts/services.sh
