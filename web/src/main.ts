@@ -6,6 +6,7 @@ import { installed } from './lib/extensions/installed';
 import { loadLanguage } from './lib/languages/catalogues/load';
 import { loadRenderer } from './lib/markdown/renderer.svelte';
 import { Api } from './lib/protocol/api';
+import { registerWorker } from './lib/service-worker';
 import { takeArrival } from './lib/sign-in/arrival';
 import { AppState } from './lib/state/app.svelte';
 
@@ -20,6 +21,5 @@ void loadLanguage().then(() => {
 const WORKER_AFTER_MS = 3_000;
 
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {
-  // Where the browser refuses it (private windows), the app works online only.
-  setTimeout(() => void navigator.serviceWorker.register('/sw.js').catch(() => undefined), WORKER_AFTER_MS);
+  setTimeout(() => void registerWorker(), WORKER_AFTER_MS);
 }

@@ -111,6 +111,7 @@ describe('imports', () => {
     'lib/locks.ts',
     'lib/download.ts',
     'lib/persistence.ts',
+    'lib/service-worker.ts',
     'lib/protocol',
     'lib/sign-in',
     'lib/changes',

@@ -1,5 +1,6 @@
 /** Web Push: the server reaches this browser while no page is open. Nothing is asked before notifications are on. */
 import type { Api } from '$lib/protocol/api';
+import { registerWorker } from '$lib/service-worker';
 import { text } from './text';
 
 /** Read by the service worker, which has no words of its own. */
@@ -65,8 +66,9 @@ async function subscribe(api: Api): Promise<boolean> {
 
 async function manager(): Promise<PushManager | undefined> {
   const { serviceWorker: workers } = navigator;
-  // A page that has just been opened has not registered its worker yet; a private window refuses to.
-  const worker = (await workers?.getRegistration()) ?? (await workers?.register('/sw.js').catch(() => undefined));
+  if (!workers) return undefined;
+  // A page that has just been opened has not registered its worker yet.
+  const worker = (await workers.getRegistration()) ?? (await registerWorker());
   return worker && (await workers.ready).pushManager; // which not every browser has
 }
 
