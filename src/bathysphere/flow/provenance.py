@@ -26,7 +26,7 @@ DOCUMENT_TOOLS = frozenset({"read_user_file", "search_user_files"})
 _WINDOW = re.compile(
     r"@@ (?P<title>[^\n]{0,1000}) \((?P<file>[^()\s]{1,200})\) "
     r"(?P<start>\d{1,12})-(?P<end>\d{1,12})"
-    r" of \d{1,12}(?: \| next offset \d{1,12})? @@\n"
+    r" of \d{1,12}(?: \| pages? \d{1,12}(?:-\d{1,12})?)?(?: \| next offset \d{1,12})? @@\n"
 )
 """The head of a passage, as `client_files` writes it."""
 _BETWEEN = "\n\n"

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from bathysphere.device.device import Device, Refused, Verdict
 from bathysphere.device.documents import MemoryDocuments, version_of
+from bathysphere.flow.provenance import Source, passages
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.middleware.client_files import ClientFilesMiddleware
@@ -105,6 +106,52 @@ def test_lists_and_searches_say_what_they_found(mode):
         f"@@ essay (essay) 0-15 of 15 @@\nMoney is sound.\n\n{BY_WORDS}",
     ]
     assert [d["tool"] for d in state["disclosures"]] == ["grep_user_files", "search_user_files"]
+
+
+class PagedDevice:
+    """A device whose one document has pages, as a browser answers for a PDF."""
+
+    def __init__(self, **pages):
+        self.pages = pages
+
+    def run(self, call):
+        about = {"file_id": "paper", "title": "paper.pdf", "version": "v1", "start": 0}
+        text = "Money is sound."
+        answers = {
+            "list_user_files": {
+                "files": [{"id": "paper", "title": "paper.pdf", "version": "v1", "pages": 9}]
+            },
+            "read_user_file": {**about, "total": 99, "text": text, **self.pages},
+            "grep_user_files": {"matches": [{**about, "line": 4, "text": text, "page": 3}]},
+        }
+        return {call["id"]: answers[call["name"]]}
+
+
+@pytest.mark.parametrize(
+    ("pages", "head"),
+    [
+        ({}, ""),
+        ({"page": 3}, " | page 3"),
+        ({"page": 3, "last_page": 3}, " | page 3"),
+        ({"page": 3, "last_page": 4}, " | pages 3-4"),
+    ],
+)
+def test_a_document_with_pages_is_read_with_their_numbers(mode, pages, head):
+    asked = together(
+        calls("list_user_files"),
+        calls("read_user_file", file_id="paper"),
+        calls("grep_user_files", pattern="sound"),
+    )
+    state = Talk(mode, PagedDevice(**pages), asked, says("ok")).go()
+    read = f"@@ paper.pdf (paper) 0-15 of 99{head} | next offset 15 @@\nMoney is sound."
+    assert results(state) == [
+        "paper: paper.pdf (text, 9 pages)",
+        read,
+        "paper.pdf (paper) page 3 line 4: Money is sound.",
+    ]
+    source = Source(call="c", tool="read_user_file", about="", text=read)
+    (passage,) = passages(source)
+    assert (passage.file, passage.start, passage.text) == ("paper", 0, "Money is sound.")
 
 
 def test_a_patch_that_the_person_takes_is_applied(mode):

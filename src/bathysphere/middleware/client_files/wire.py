@@ -33,6 +33,7 @@ class File(_Wire):
     version: str
     type: str = "text"
     characters: int | None = None
+    pages: int | None = Field(default=None, ge=1)
 
 
 class FoundFiles(_Wire):
@@ -51,6 +52,9 @@ class Window(_Wire):
     start: int = Field(ge=0)
     total: int = Field(ge=0)
     text: str = Field(max_length=MAX_TEXT)
+    page: int | None = Field(default=None, ge=1)
+    """The page on which the part begins, of a document that has pages."""
+    last_page: int | None = Field(default=None, ge=1)
 
     @property
     def end(self) -> int:
@@ -74,6 +78,7 @@ class Match(_Wire):
     line: int = Field(ge=1)
     start: int = Field(ge=0)
     text: str = Field(max_length=2_000)
+    page: int | None = Field(default=None, ge=1)
 
 
 class Matches(_Wire):
@@ -197,9 +202,7 @@ def to_text(answer: Answered) -> str:
         rows = list(map(_window, answer.hits)) or ["Nothing found."]
         return "\n\n".join([*rows, *([BY_WORDS] if answer.by == "words" else [])])
     if isinstance(answer, Matches):
-        rows = [
-            f"{m.title or m.file_id} ({m.file_id}) line {m.line}: {m.text}" for m in answer.matches
-        ]
+        rows = [_match(match) for match in answer.matches]
         return _lines(rows, "Nothing found.", truncated=answer.truncated)
     return _change(answer)
 
@@ -218,13 +221,28 @@ def _passages(answer: Answered) -> list[tuple[str, str, int, str]]:
 
 def _file(file: File) -> str:
     size = f", {file.characters} characters" if file.characters is not None else ""
+    size += f", {file.pages} pages" if file.pages is not None else ""
     return f"{file.id}: {file.title} ({file.type}{size})"
 
 
 def _window(window: Window) -> str:
     more = f" | next offset {window.end}" if window.end < window.total else ""
-    where = f"{window.start}-{window.end} of {window.total}{more}"
+    where = f"{window.start}-{window.end} of {window.total}{_pages(window)}{more}"
     return f"@@ {window.title or window.file_id} ({window.file_id}) {where} @@\n{window.text}"
+
+
+def _pages(window: Window) -> str:
+    if window.page is None:
+        return ""
+    if window.last_page is None or window.last_page <= window.page:
+        return f" | page {window.page}"
+    return f" | pages {window.page}-{window.last_page}"
+
+
+def _match(match: Match) -> str:
+    page = f" page {match.page}" if match.page is not None else ""
+    where = f"{match.title or match.file_id} ({match.file_id}){page} line {match.line}"
+    return f"{where}: {match.text}"
 
 
 def _lines(rows: list[str], none: str, *, truncated: bool) -> str:
