@@ -59,6 +59,8 @@ try {
       await showRecord(page);
       const { disclosures } = await kept(page);
       await panel(page).getByText(`${disclosures.length} passages`).waitFor();
+      await panel(page).locator('summary', { hasText: 'The harbour.pdf' }).click();
+      await panel(page).getByText('p. 1 · characters 0 to 275').waitFor();
       const left = passagesIn(sent.filter(({ body }) => /"file_id"|"files"/.test(body))).sort();
       assert.deepEqual(left, disclosures.map(({ text }) => text).sort(), 'what left is what is listed');
       assert.ok(left.some((text) => text.includes('built in 1871')) && left.includes(light), 'the PDF and the note were read');

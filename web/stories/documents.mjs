@@ -7,9 +7,9 @@ const versionOf = (text) => createHash('sha256').update(text).digest('hex').slic
 
 /** A backup as the app makes it: one project, with documents whose ids a script can know. */
 export function backupOf(documents) {
-  const rows = documents.map(({ id, title, text, kind = 'document' }) => ({
+  const rows = documents.map(({ id, title, text, kind = 'document', pages }) => ({
     id, projectId: 'project-1', title, kind, type: 'markdown', version: versionOf(text), number: 1,
-    characters: [...text].length, createdAt: AT, changedAt: AT, origin: '',
+    characters: [...text].length, createdAt: AT, changedAt: AT, origin: '', pages,
   }));
   const versions = documents.map(({ id, text }) => ({
     documentId: id, number: 1, version: versionOf(text), text, at: AT, by: 'import', why: '', isKept: true,

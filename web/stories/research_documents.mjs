@@ -3,9 +3,10 @@ import { accessible, ask, assert, chooseAgent, COLD, eventually, open, rest, sto
 import { backupOf, importBackup, kept, openDocuments, panel, patient, selectedText } from './documents.mjs';
 
 const quoted = process.argv[2];
+const before = 'Żółw 🐢 płynie.\n\n';
 const QUESTION = 'How many metres deep is the reef?';
 const documents = [
-  { id: 'doc-reef', title: 'reef.md', text: `Żółw 🐢 płynie. ${quoted} Fish are many.` },
+  { id: 'doc-reef', title: 'reef.pdf', text: `${before}${quoted} Fish are many.`, kind: 'source', pages: [0, before.length] },
   { id: 'doc-diary', title: 'diary.md', text: 'I never liked the reef.' },
 ];
 
@@ -39,7 +40,9 @@ await story(async ({ page, context }) => {
   const report = page.locator('.report');
   await report.locator('.answer').getByText('The reef is 40 metres deep.').waitFor();
   await rest(page);
-  await report.locator('button', { hasText: quoted }).click();
-  await panel(page).getByRole('heading', { name: 'reef.md' }).waitFor();
+  const quote = report.locator('button', { hasText: quoted });
+  await quote.getByText('reef.pdf, p. 2').waitFor();
+  await quote.click();
+  await panel(page).getByRole('heading', { name: 'reef.pdf' }).waitFor();
   await eventually(async () => assert.equal(await selectedText(page), quoted));
 });

@@ -71,6 +71,7 @@ await story(async ({ page }) => {
 
   // Evidence opens the document at its span.
   await line('Money outlived its gold.').click();
+  await panel.getByText('money.md', { exact: true }).waitFor();
   await panel.getByRole('button', { name: 'Go to document' }).click();
   await page.locator('.cm-content').waitFor();
   await eventually(async () => assert.equal(await selection(page), 'People went on taking dollars in shops.'));

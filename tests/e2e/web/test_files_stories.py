@@ -85,7 +85,7 @@ def test_a_dropped_pdf_gives_up_a_sentence_by_its_meaning(story, pdf):
     story("files_meaning", None, str(pdf))
 
 
-def test_the_default_agent_reads_a_pdf_changes_a_note_in_part_and_compares_two(story, pdf):
+def test_the_default_agent_reads_a_pdf_changes_a_note_in_part_and_compares_two(story, rig, pdf):
     script = [
         calls("search_user_files", query="harbour built", top_k=1),
         says("The harbour was built in 1871."),
@@ -94,6 +94,8 @@ def test_the_default_agent_reads_a_pdf_changes_a_note_in_part_and_compares_two(s
         says("One is about stone, one about light."),
     ]
     story("assistant_documents", script, str(pdf))
+    told = json.dumps(rig.model.requests()[-1].body)
+    assert " | page 1 | next offset 275 @@" in told
 
 
 def test_a_value_from_a_document_is_asked_about_with_its_passage(story):

@@ -27,6 +27,7 @@ export function collectExtensions(extensions: readonly Extension[]) {
     clientTools: new Map<string, ClientTool>(extensions.flatMap((e) => e.clientTools ?? []).map((tool) => [tool.name, tool])),
     sharedTexts: extensions.flatMap((e) => (e.sharedTexts ? [e.sharedTexts] : [])),
     quoteOpeners: extensions.flatMap((e) => (e.openQuote ? [e.openQuote] : [])),
+    quoteCiters: extensions.flatMap((e) => (e.citeQuote ? [e.citeQuote] : [])),
     starts: extensions.flatMap((e) => (e.start ? [e.start] : [])),
     leaves: extensions.flatMap((e) => (e.leave ? [e.leave] : [])),
   };

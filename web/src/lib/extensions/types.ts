@@ -92,6 +92,13 @@ export interface DocumentQuote {
   quote: string;
 }
 
+/** Where a quote stands, as a reader looks it up. */
+export interface Citation {
+  title: string;
+  /** Such as `p. 3`; '' where the document has no pages or no longer has the words. */
+  pages: string;
+}
+
 /** Whether the quoted words are shown; where not, the document has lost them or was deleted in this browser. */
 export type QuoteOutcome = 'shown' | 'changed' | 'deleted';
 
@@ -216,6 +223,8 @@ export interface Extension {
   sharedTexts?: () => Promise<string[]>;
   /** Show a passage of a document; throws where such a document has never been here. */
   openQuote?: (quote: DocumentQuote) => Promise<QuoteOutcome>;
+  /** How to cite a passage of a document; null where the document is not in this browser. */
+  citeQuote?: (quote: DocumentQuote) => Promise<Citation | null>;
   /** Called once when the app starts. */
   start?: (app: AppState) => void | Promise<void>;
   /** Called before the person signs out, while the server still knows them. */

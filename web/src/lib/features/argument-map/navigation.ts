@@ -3,6 +3,7 @@ import { tick } from 'svelte';
 import { findPlace, showPlace } from '$lib/components/chat/show-message';
 import type { MapNode } from './map';
 import type { Extensions } from '$lib/extensions/registry';
+import type { DocumentQuote } from '$lib/extensions/types';
 import type { AppState } from '$lib/state/app.svelte';
 import type { View } from '$lib/stream/view';
 
@@ -16,17 +17,22 @@ export async function toMessage(node: MapNode, app: AppState): Promise<boolean> 
 }
 
 /** A document is opened where it is kept: in this browser. */
-export async function toFile({ source }: MapNode, app: AppState, { quoteOpeners }: Extensions): Promise<boolean> {
-  const { file = '', version = '', start = 0, end = 0, quote = '' } = source;
+export async function toFile(node: MapNode, app: AppState, { quoteOpeners }: Extensions): Promise<boolean> {
   try {
     for (const open of quoteOpeners) {
-      if ((await open({ file, version, start, end, quote })) === 'deleted') return false;
+      if ((await open(quoteOf(node))) === 'deleted') return false;
     }
   } catch {
     return false;
   }
   app.layout.show('documents');
   return true;
+}
+
+/** What a node quotes from a document. */
+export function quoteOf({ source }: MapNode): DocumentQuote {
+  const { file = '', version = '', start = 0, end = 0, quote = '' } = source;
+  return { file, version, start, end, quote };
 }
 
 /** It may be in a turn that is not drawn yet. */

@@ -79,6 +79,11 @@ export default {
     const { useShelf } = await import('./store/shelf.svelte');
     return useShelf().openQuote(file, quote);
   },
+  citeQuote: async (quote) => {
+    const presence = usePresence();
+    await presence.look();
+    return presence.isLikely ? (await import('./citation')).cite(quote) : null;
+  },
   clientTools: [
     ...reads.map((name) => ({
       name,

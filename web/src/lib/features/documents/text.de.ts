@@ -1,5 +1,5 @@
 /** Every German sentence of the documents, the editor, the changes and what left the device. */
-import { decimal, list, plural, size } from '$lib/format';
+import { decimal, list, number, plural, size } from '$lib/format';
 import type { Translation } from '$lib/languages/translation';
 import type { filesText as english } from './text';
 
@@ -46,6 +46,11 @@ export const filesText: Translation<typeof english> = {
   empty: 'Noch keine Dokumente. Was du hinzufügst, bleibt in diesem Browser. Agenten sehen nur die Passagen, um die sie bitten, und du siehst, welche das sind.',
   kinds: { document: 'Dokumente', note: 'Notizen', source: 'Importiert' },
   characters: (count) => (count < 1000 ? plural(count, 'Zeichen', 'Zeichen') : `${decimal(count / 1000)}\u00a0Tsd. Zeichen`),
+  pages: {
+    count: (count) => plural(count, 'Seite', 'Seiten'),
+    label: (page) => `Seite ${number(page)}`,
+    cited: (first, last) => (first === last ? `S.\u00a0${number(first)}` : `S.\u00a0${number(first)}–${number(last)}`),
+  },
   actions: (title) => `Aktionen für ${title}`,
   rename: 'Umbenennen',
   download: 'Herunterladen',

@@ -1,4 +1,4 @@
-import { decimal, list, plural, size } from '$lib/format';
+import { decimal, list, number, plural, size } from '$lib/format';
 import type { Translation } from '$lib/languages/translation';
 import type { filesText as english } from './text';
 
@@ -46,6 +46,11 @@ export const filesText: Translation<typeof english> = {
     'Aún no hay documentos. Lo que añadas se queda en este navegador. Los agentes solo ven los pasajes que piden, y tú puedes ver cuáles son.',
   kinds: { document: 'Documentos', note: 'Notas', source: 'Importados' },
   characters: (count) => (count < 1000 ? plural(count, 'carácter', 'caracteres') : `${decimal(count / 1000)} mil caracteres`),
+  pages: {
+    count: (count) => plural(count, 'página', 'páginas'),
+    label: (page) => `Página ${number(page)}`,
+    cited: (first, last) => (first === last ? `p.\u00a0${number(first)}` : `pp.\u00a0${number(first)}-${number(last)}`),
+  },
   actions: (title) => `Acciones para ${title}`,
   rename: 'Cambiar nombre',
   download: 'Descargar',

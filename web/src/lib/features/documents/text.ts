@@ -1,5 +1,5 @@
 /** Every English sentence of the documents, the editor, the changes and what left the device. */
-import { decimal, list, plural, size } from '$lib/format';
+import { decimal, list, number, plural, size } from '$lib/format';
 import { inLanguage } from '$lib/languages/texts';
 
 /** Passages, web pages, or both. */
@@ -45,6 +45,11 @@ export const filesText = inLanguage('features/documents/text:filesText', {
   empty: 'No documents yet. What you add stays in this browser. Agents see only the passages they ask for, and you can see which ones.',
   kinds: { document: 'Documents', note: 'Notes', source: 'Imported' },
   characters: (count: number) => (count < 1000 ? plural(count, 'character', 'characters') : `${decimal(count / 1000)}k characters`),
+  pages: {
+    count: (count: number) => plural(count, 'page', 'pages'),
+    label: (page: number) => `Page ${number(page)}`,
+    cited: (first: number, last: number) => (first === last ? `p.\u00a0${number(first)}` : `pp.\u00a0${number(first)}–${number(last)}`),
+  },
   actions: (title: string) => `Actions for ${title}`,
   rename: 'Rename',
   download: 'Download',

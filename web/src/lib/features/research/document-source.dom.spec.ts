@@ -5,6 +5,7 @@ import { installed } from '$lib/extensions/installed';
 import { sha256 } from '$lib/sha256';
 import type { AppState } from '$lib/state/app.svelte';
 import { useShelf } from '../documents/store/shelf.svelte';
+import { citedPages } from './document-quote';
 import { documentOf } from './document-source';
 import { hostOf, type Quote, type SourceInfo } from './report';
 import { sourceOpener, type SourceOpener } from './source-opener';
@@ -61,6 +62,16 @@ it('looks for the words in a document that has changed', async () => {
   await shelf.documents.replace(file, { text: `New 🐟 words. ${TEXT}`, base: version });
   await open(sourceOf(file), quote);
   expect([await marked(), app.layout.panel]).toEqual([WORDS, 'documents']);
+});
+
+it('cites the page of a quote where the document is here and has pages', async () => {
+  expect(await citedPages(sourceOf(file), quote, installed)).toBe('');
+  expect(await citedPages(sourceOf('doc-elsewhere'), quote, installed)).toBe('');
+  const { projectId } = await shelf.documents.read(file);
+  const pages = [0, TEXT.indexOf('The reef'), TEXT.indexOf('40'), TEXT.indexOf('Koniec')];
+  const { id } = await shelf.documents.create({ projectId, title: 'reef.pdf', text: TEXT, pages });
+  expect(await citedPages(sourceOf(id), quote, installed)).toBe('p.\u00a03');
+  expect(await citedPages(sourceOf(id), null, installed)).toBe('pp.\u00a02–3');
 });
 
 it('says that the words are gone, or the document, and shows the passage as it was shared', async () => {

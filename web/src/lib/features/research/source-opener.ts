@@ -2,6 +2,7 @@
 import type { Extensions } from '$lib/extensions/registry';
 import type { DocumentQuote, QuoteOutcome } from '$lib/extensions/types';
 import type { AppState } from '$lib/state/app.svelte';
+import { documentQuote } from './document-quote';
 import { documentOf, type DocumentSource } from './document-source';
 import type { Quote, SourceInfo } from './report';
 import { useSourceReader } from './source-reader.svelte';
@@ -25,23 +26,22 @@ export function sourceOpener(app: AppState, { quoteOpeners }: Pick<Extensions, '
   return async (source, quote = null) => {
     const thread = app.conversation.id;
     const place = documentOf(source.final_url);
-    const outcome = place && (await openDocument(await documentQuote(app, thread, source.id, place, quote)));
+    const outcome = place && (await openDocument(await quoteWithWords(app, thread, source.id, place, quote)));
     if (outcome === 'shown') return app.layout.show('documents');
     reading.open(thread, source, quote, outcome ? text.document[outcome] : '');
     app.layout.show('sources');
   };
 }
 
-/** A quote of the passage by its place in the document; the whole passage where there is none. */
-async function documentQuote(
+/** The words of a whole passage are needed where its document has changed. */
+async function quoteWithWords(
   app: AppState,
   thread: string,
   source: string,
-  { file, version, start, end }: DocumentSource,
+  place: DocumentSource,
   quote: Quote | null,
 ): Promise<DocumentQuote> {
-  if (quote) return { file, version, unit: 'bytes', start: start + quote.start, end: start + quote.end, quote: quote.text };
-  // Its words are needed only where the document has changed.
+  if (quote) return documentQuote(place, quote);
   const stored = await useSourceReader().text(app.api, thread, source).catch(() => null);
-  return { file, version, unit: 'bytes', start, end, quote: stored?.text ?? '' };
+  return { ...documentQuote(place), quote: stored?.text ?? '' };
 }

@@ -5,6 +5,7 @@ import type { BackupPart, ImportQuestion } from '$lib/extensions/types';
 import { KINDS, type Database, type DocumentRow, type VersionRow } from './database';
 import { DocumentError, versionOf } from './documents';
 import { errorText } from './errors.text';
+import { arePages } from './pages';
 import { Positions } from './positions';
 
 const FORMAT = 'bathysphere-workspace';
@@ -87,15 +88,17 @@ function checked(whole: Fields): Record<TableName, Fields[]> {
   if (whole['version'] !== 1) throw new DocumentError(errorText.newerBackup);
   const found = Object.fromEntries(TABLES.map((name) => [name, rowsOf(whole[name], name)])) as Record<TableName, Fields[]>;
   const projects = new Set(found.projects.map((row) => row['id']));
-  const texts = new Map<string, Set<string>>();
+  const texts = new Map<string, Map<string, string>>();
   for (const version of found.versions) {
     if (versionOf(String(version['text'])) !== version['version']) throw damaged();
     const id = String(version['documentId']);
-    texts.set(id, (texts.get(id) ?? new Set()).add(String(version['version'])));
+    texts.set(id, (texts.get(id) ?? new Map()).set(String(version['version']), String(version['text'])));
   }
   for (const row of found.documents) {
     const isWhole = projects.has(row['projectId']) && KINDS.includes(row['kind'] as never);
-    if (!isWhole || !texts.get(String(row['id']))?.has(String(row['version']))) throw damaged();
+    const text = texts.get(String(row['id']))?.get(String(row['version']));
+    if (!isWhole || text === undefined) throw damaged();
+    if (row['pages'] !== undefined && !arePages(row['pages'], text.length)) throw damaged();
   }
   return found;
 }

@@ -27,6 +27,8 @@ export interface DocumentRow {
   changedAt: number;
   /** Where a source came from: a file's name or an address. */
   origin: string;
+  /** Where each page begins in the text of a source that came from a PDF. */
+  pages?: number[];
 }
 
 export type Author = 'person' | 'agent' | 'import';

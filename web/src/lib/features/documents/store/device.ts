@@ -10,7 +10,8 @@ import { disclose, type Requester } from './disclosures';
 import { DocumentError, type Document, type Documents } from './documents';
 import { linesOf } from './hunks';
 import { matchesTitle } from './names';
-import { Positions } from './positions';
+import { pageAt, pagesOf } from './pages';
+import { Positions, type Span } from './positions';
 
 const MAX_ROWS = 200;
 export const MAX_TEXT = 20_000;
@@ -77,7 +78,7 @@ export class Device {
     const found = (await this.documents.all(project)).filter(isWanted);
     const files = found
       .slice(0, MAX_ROWS)
-      .map(({ id, title, version, type, characters }) => ({ id, title, version, type, characters }));
+      .map(({ id, title, version, type, characters, pages }) => ({ id, title, version, type, characters, ...(pages && { pages: pages.length }) }));
     return { files, truncated: found.length > MAX_ROWS };
   }
 
@@ -128,11 +129,20 @@ function count(args: Fields, name: string, otherwise: number): number {
   throw new DocumentError(`'${name}' must be a whole number`);
 }
 
-function windowOf({ id, title, version, text }: Document, places: Positions, start: number, end: number) {
-  return { file_id: id, title, version, start: places.out(start), total: places.total, text: text.slice(start, end) };
+function windowOf(document: Document, places: Positions, start: number, end: number) {
+  const { id, title, version, text } = document;
+  const place = { start: places.out(start), total: places.total, ...numbersOf(document, { start, end }) };
+  return { file_id: id, title, version, ...place, text: text.slice(start, end) };
 }
 
-function* linesWith({ id, title, version, text }: Document, pattern: string, isExact: boolean) {
+/** The page on which a part begins, and the one on which it ends. */
+function numbersOf({ pages }: Document, span: Span): Fields {
+  if (!pages) return {};
+  const { first, last } = pagesOf(pages, span);
+  return { page: first, last_page: last };
+}
+
+function* linesWith({ id, title, version, text, pages }: Document, pattern: string, isExact: boolean) {
   const fold = (line: string) => (isExact ? line : line.toLowerCase());
   const wanted = fold(pattern);
   const places = new Positions(text);
@@ -145,7 +155,7 @@ function* linesWith({ id, title, version, text }: Document, pattern: string, isE
       const cut = from > 0 && isSecondHalf(line, from) ? from - 1 : from;
       const end = isSecondHalf(line, cut + MAX_LINE) ? cut + MAX_LINE - 1 : cut + MAX_LINE;
       const place = { line: index + 1, start: places.out(start + cut), text: line.slice(cut, end) };
-      yield { file_id: id, title, version, ...place };
+      yield { file_id: id, title, version, ...place, ...(pages && { page: pageAt(pages, start) }) };
     }
     start += whole.length;
   }

@@ -29,6 +29,7 @@ export interface NewDocument {
   kind?: DocumentKind;
   type?: string;
   origin?: string;
+  pages?: number[];
   by?: Author;
   why?: string;
 }
@@ -149,6 +150,7 @@ export class Documents {
         createdAt: at,
         changedAt: at,
         origin: made.origin ?? '',
+        ...(made.pages && { pages: made.pages }),
       };
       await this.db.documents.add(row);
       const first = versionRow(row, text, { at, by: made.by ?? 'person', why: made.why ?? '' });

@@ -7,6 +7,7 @@ import { Device, type Read } from './device';
 import { DocumentChanged, DocumentError, Documents, versionOf } from './documents';
 import { chosen, hunksOf } from './hunks';
 import { matchesTitle } from './names';
+import { joinPages } from './pages';
 import { Positions } from './positions';
 import { Proposals } from './proposals';
 import { partsOf, verdictOf, type Part } from './review';
@@ -31,6 +32,8 @@ beforeEach(async () => {
 });
 
 const add = (title: string, text: string) => documents.create({ projectId: project, title, text });
+const addPages = (...texts: string[]) =>
+  documents.create({ projectId: project, title: 'paper.pdf', kind: 'source', ...joinPages(texts) });
 const run = (name: Read, args: Fields, callId = `c${(number += 1)}`) =>
   device.run(name, args, { ...asking, callId }) as Promise<Record<string, never>>;
 
@@ -172,6 +175,20 @@ describe('the tools that read', () => {
     expect(found).toMatchObject({ by: 'words', hits: [{ file_id: id, start: 0, text }] });
   });
 
+  it('say on which pages of a document a part stands, where it has pages', async () => {
+    const { id, text } = await addPages('The whale 🐋 sings.', '', 'The squid listens.');
+    await add('essay.md', 'The whale sleeps.');
+    const files = [{ title: 'essay.md' }, { title: 'paper.pdf', pages: 3 }];
+    expect(await run('list_user_files', {})).toMatchObject({ files });
+    expect(await run('read_user_file', { file_id: id })).toMatchObject({ text, page: 1, last_page: 3 });
+    const offset = new Positions(text).out(text.indexOf('The squid'));
+    expect(await run('read_user_file', { file_id: id, offset })).toMatchObject({ page: 3, last_page: 3 });
+    expect(await run('grep_user_files', { pattern: 'squid' })).toMatchObject({ matches: [{ line: 5, page: 3 }] });
+    expect(await run('search_user_files', { query: 'squid' })).toMatchObject({ hits: [{ page: 1, last_page: 3 }] });
+    const { matches } = await run('grep_user_files', { pattern: 'whale' });
+    expect((matches as Fields[]).map(({ page }) => page)).toEqual([undefined, 1]);
+  });
+
   it('see one project only, and say what is missing', async () => {
     const other = await documents.addProject('Diary');
     const { id } = await documents.create({ projectId: other.id, title: 'secret.md', text: 'Mine.' });
@@ -305,6 +322,17 @@ describe('a backup', () => {
     expect(await db.documents.count()).toBe(0);
     expect(await importAll(db, file)).toEqual({ documents: 1, projects: 1, more: [] });
     expect(JSON.parse(await exportAll(db, 5))).toEqual(JSON.parse(file));
+  });
+
+  it('keeps the pages of a document, and takes none that are not in its text', async () => {
+    const { id, pages } = await addPages('One.', 'Two.');
+    const file = await exportAll(db, 5);
+    await wipe(db);
+    await importAll(db, file);
+    expect((await documents.read(id)).pages).toEqual(pages);
+    await wipe(db);
+    await expect(importAll(db, file.replace('"pages":[0,6]', '"pages":[0,600]'))).rejects.toThrow(DocumentError);
+    expect(await db.documents.count()).toBe(0);
   });
 
   it('joined with what is here loses no version, and the newest counts', async () => {

@@ -11,6 +11,7 @@ export class Session {
   #title = $state.raw('');
   #isReady = $state(false);
   #isReadOnly = $state(false);
+  #pages = $state.raw<readonly number[]>([]);
   #theirs = $state.raw<Document | null>(null);
   #problem = $state.raw<string | null>(null);
   /** Counts texts that did not come from typing here. */
@@ -44,6 +45,11 @@ export class Session {
   /** Sources stay as they are. */
   get isReadOnly(): boolean {
     return this.#isReadOnly;
+  }
+
+  /** Where each page begins in the text; none for a document without pages. */
+  get pages(): readonly number[] {
+    return this.#pages;
   }
 
   /** What somebody else wrote while the person was typing. */
@@ -119,6 +125,7 @@ export class Session {
     this.#base = document.version;
     this.#saved = document.text;
     this.#text = document.text;
+    this.#pages = document.pages ?? [];
     this.#isReady = true;
     this.#loads += 1;
   }

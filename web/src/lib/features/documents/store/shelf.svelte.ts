@@ -8,7 +8,7 @@ import { QuestionChooser } from '../question/chooser';
 import { questionRecord } from '../question/disclosure';
 import { database, type DocumentKind, type DocumentRow, type Project } from './database';
 import { Device } from './device';
-import { DocumentError, Documents } from './documents';
+import { DocumentError, Documents, type Document } from './documents';
 import { extract } from './text-extraction';
 import { MAX_TITLE } from './names';
 import { Positions, spanOfBytes, type Span } from './positions';
@@ -110,10 +110,10 @@ export class Shelf {
     const problems: string[] = [];
     for (const file of files) {
       try {
-        const { title, text, isSource } = await extract(file);
+        const { isSource, ...found } = await extract(file);
         const kind = isSource ? 'source' : 'document';
         const projectId = await this.#here();
-        await this.documents.create({ projectId, title, text, kind, origin: file.name, by: 'import' });
+        await this.documents.create({ projectId, ...found, kind, origin: file.name, by: 'import' });
       } catch (error) {
         if (!(error instanceof DocumentError)) throw error;
         problems.push(error.message);
@@ -152,12 +152,17 @@ export class Shelf {
   /** Open a span that the wire gave; in another version it is looked for by its words. */
   async openQuote(id: string, wire: WireQuote): Promise<QuoteOutcome> {
     if (await this.#isDeleted(id)) return 'deleted';
-    const { text, version } = await this.documents.read(id);
-    // A version is the beginning of a hash, which the wire may give in full.
-    const isSame = wire.version.startsWith(version);
-    const span = isSame ? spanOf(text, wire) : foundIn(text, wire.quote);
+    const { span } = await this.locate(id, wire);
     this.open(id, span);
     return span ? 'shown' : 'changed';
+  }
+
+  /** A document, and where a span that the wire gave stands in it; null where its words are gone. */
+  async locate(id: string, wire: WireQuote): Promise<{ document: Document; span: Span | null }> {
+    const document = await this.documents.read(id);
+    // A version is the beginning of a hash, which the wire may give in full.
+    const isSame = wire.version.startsWith(document.version);
+    return { document, span: isSame ? spanOf(document.text, wire) : foundIn(document.text, wire.quote) };
   }
 
   /** A document that was never here is not a deleted one. */

@@ -1,6 +1,7 @@
 /** The text of a file that the person dropped; nothing is uploaded. Readers are fetched when needed. */
 import { DocumentError, MAX_CHARACTERS } from './documents';
 import { errorText } from './errors.text';
+import { joinPages } from './pages';
 import { unpackedSize } from './zip';
 
 const MAX_BYTES = 50_000_000;
@@ -13,12 +14,14 @@ export interface Extracted {
   text: string;
   /** What a reader got out of another format is a source and is not changed. */
   isSource: boolean;
+  /** Where each page begins in the text, if it has pages. */
+  pages?: number[];
 }
 
 export async function extract(file: File): Promise<Extracted> {
   if (file.size > MAX_BYTES) throw new DocumentError(errorText.tooLarge(file.name, MAX_BYTES));
-  if (/\.pdf$/i.test(file.name) || file.type === 'application/pdf') return source(file, await pdfText(file));
-  if (/\.docx$/i.test(file.name)) return source(file, await docxText(file));
+  if (/\.pdf$/i.test(file.name) || file.type === 'application/pdf') return source(file, joinPages(await pdfPages(file)));
+  if (/\.docx$/i.test(file.name)) return source(file, { text: (await docxText(file)).replaceAll('\0', '').trim() });
   if (!PLAIN.test(file.name) && !file.type.startsWith('text/')) {
     throw new DocumentError(errorText.otherType(file.name));
   }
@@ -36,14 +39,13 @@ function plain(bytes: ArrayBuffer, name: string): string {
   }
 }
 
-function source(file: File, text: string): Extracted {
-  const words = text.replaceAll('\0', '').trim();
-  if (words === '') throw new DocumentError(errorText.empty(file.name));
-  if (words.length > MAX_CHARACTERS) throw new DocumentError(errorText.tooLong(file.name, MAX_CHARACTERS));
-  return { title: file.name, text: words, isSource: true };
+function source(file: File, found: Pick<Extracted, 'text' | 'pages'>): Extracted {
+  if (found.text === '') throw new DocumentError(errorText.empty(file.name));
+  if (found.text.length > MAX_CHARACTERS) throw new DocumentError(errorText.tooLong(file.name, MAX_CHARACTERS));
+  return { title: file.name, isSource: true, ...found };
 }
 
-async function pdfText(file: File): Promise<string> {
+async function pdfPages(file: File): Promise<string[]> {
   const [pdfjs, { default: worker }] = await Promise.all([
     import('pdfjs-dist'),
     import('pdfjs-dist/build/pdf.worker.min.mjs?url'),
@@ -57,7 +59,7 @@ async function pdfText(file: File): Promise<string> {
       const { items } = await (await pdf.getPage(number)).getTextContent();
       pages.push(items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join(''));
     }
-    return pages.join('\n\n');
+    return pages;
   } catch (error) {
     throw new DocumentError(errorText.unreadable(file.name, error instanceof Error ? error.message : ''));
   } finally {

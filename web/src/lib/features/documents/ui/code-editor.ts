@@ -11,6 +11,7 @@ import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
 import { Annotation, EditorState } from '@codemirror/state';
 import { drawSelection, EditorView, keymap } from '@codemirror/view';
 import { lineDirection } from './line-direction';
+import { pageMarks } from './page-marks';
 import { look, marks } from './theme';
 
 export interface Editor {
@@ -23,12 +24,15 @@ interface Options {
   text: string;
   label: string;
   isReadOnly: boolean;
+  /** Where the pages of the text begin. */
+  pages: () => readonly number[];
+  pageLabel: (page: number) => string;
   ontype: (text: string) => void;
 }
 
 const outside = Annotation.define<boolean>();
 
-export function createEditor(parent: HTMLElement, { text, label, isReadOnly, ontype }: Options): Editor {
+export function createEditor(parent: HTMLElement, { text, label, isReadOnly, pages, pageLabel, ontype }: Options): Editor {
   const view = new EditorView({
     parent: parent.shadowRoot ?? parent.attachShadow({ mode: 'open' }),
     state: EditorState.create({
@@ -46,6 +50,7 @@ export function createEditor(parent: HTMLElement, { text, label, isReadOnly, ont
         look,
         EditorView.lineWrapping,
         lineDirection,
+        pageMarks(pages, pageLabel),
         EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'true', tabindex: '0' }),
         EditorView.updateListener.of((update) => {
           const isTyped = update.transactions.some((change) => change.docChanged && !change.annotation(outside));

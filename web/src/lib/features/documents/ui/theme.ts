@@ -14,6 +14,16 @@ export const look = EditorView.theme({
   },
   '.cm-content': { maxWidth: 'var(--measure)', margin: '0 auto', padding: '0', caretColor: 'var(--accent)' },
   '.cm-line': { padding: '0' },
+  '.cm-page': {
+    display: 'flex',
+    gap: 'var(--s3)',
+    alignItems: 'center',
+    padding: 'var(--s3) 0',
+    color: 'var(--ink-faint)',
+    font: 'var(--text-xs) / 1.5 var(--font)',
+    userSelect: 'none',
+  },
+  '.cm-page::before, .cm-page::after': { flex: '1', borderTop: '1px solid var(--line)', content: '""' },
   '.cm-cursor': { borderLeft: '2px solid var(--accent)' },
   '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
     background: 'var(--accent-soft)',
