@@ -92,7 +92,7 @@ function checked(whole: Fields): Record<TableName, Fields[]> {
   for (const version of found.versions) {
     if (versionOf(String(version['text'])) !== version['version']) throw damaged();
     const id = String(version['documentId']);
-    texts.set(id, (texts.get(id) ?? new Map()).set(String(version['version']), String(version['text'])));
+    texts.set(id, (texts.get(id) ?? new Map<string, string>()).set(String(version['version']), String(version['text'])));
   }
   for (const row of found.documents) {
     const isWhole = projects.has(row['projectId']) && KINDS.includes(row['kind'] as never);

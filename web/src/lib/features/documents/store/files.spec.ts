@@ -185,8 +185,7 @@ describe('the tools that read', () => {
     expect(await run('read_user_file', { file_id: id, offset })).toMatchObject({ page: 3, last_page: 3 });
     expect(await run('grep_user_files', { pattern: 'squid' })).toMatchObject({ matches: [{ line: 5, page: 3 }] });
     expect(await run('search_user_files', { query: 'squid' })).toMatchObject({ hits: [{ page: 1, last_page: 3 }] });
-    const { matches } = await run('grep_user_files', { pattern: 'whale' });
-    expect((matches as Fields[]).map(({ page }) => page)).toEqual([undefined, 1]);
+    expect(await run('grep_user_files', { pattern: 'sleeps' })).not.toHaveProperty('matches.0.page');
   });
 
   it('see one project only, and say what is missing', async () => {
