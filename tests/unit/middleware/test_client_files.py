@@ -15,7 +15,7 @@ from bathysphere.flow.provenance import Source, passages
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.middleware.client_files import ClientFilesMiddleware
-from bathysphere.middleware.client_files.wire import BY_WORDS
+from bathysphere.middleware.client_files.wire import BY_WORDS, File, FoundFiles, to_text
 from bathysphere.testing import ScriptedChatModel, calls, says, together
 
 
@@ -282,3 +282,8 @@ def test_the_published_schema_of_a_change_says_what_is_needed(result, fits):
     talk = Talk("sync", Device(MemoryDocuments({})), write)
     (question,) = talk.step({"messages": [("user", "go")]})["__interrupt__"]
     assert Draft202012Validator(question.response_schema).is_valid({"c1": result}) is fits
+
+
+def test_a_document_of_one_page_is_listed_as_such():
+    file = File(id="note", title="note.pdf", version="v1", pages=1)
+    assert to_text(FoundFiles(files=[file])) == "note: note.pdf (text, 1 page)"

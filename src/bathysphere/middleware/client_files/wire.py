@@ -8,6 +8,8 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from bathysphere.core.words import count
+
 MAX_ROWS = 200
 MAX_TEXT = 20_000
 
@@ -221,7 +223,7 @@ def _passages(answer: Answered) -> list[tuple[str, str, int, str]]:
 
 def _file(file: File) -> str:
     size = f", {file.characters} characters" if file.characters is not None else ""
-    size += f", {file.pages} pages" if file.pages is not None else ""
+    size += f", {count(file.pages, 'page')}" if file.pages is not None else ""
     return f"{file.id}: {file.title} ({file.type}{size})"
 
 
