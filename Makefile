@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 RUN := $(VENV)/bin
 LIGHT := tests/unit tests/security tests/architecture tests/features tests/docs
 tests-in = $(patsubst %,$(1)/test_%.py,$(2))
-# Tests that measure time, which must not compete with others. All others run in two processes.
+# Tests that measure time, which must not compete with others. All others run in three processes.
 ALONE := $(call tests-in,tests/e2e,first_minute) $(call tests-in,tests/e2e/web,first_minute measured_stories new_project search_speed) \
   $(call tests-in,tests/faults,fairness nursery pool_outage progress reconnect tenant_under_attack worker_loss) \
   $(call tests-in,tests/integration,small_model) $(call tests-in,tests/integration/mcp,connections) \
@@ -69,15 +69,19 @@ types: ## Type-check the package
 imports: ## Check that imports point down
 	$(RUN)/lint-imports
 
-test: ## Run every test, timing-sensitive ones sequentially, and once more what failed; or only TEST_FILE
+test: ## Run the tests of the check, those that measure time sequentially, and once more what failed; or only TEST_FILE
 	@scripts/services.sh
 ifdef TEST_FILE
 	$(RUN)/pytest $(TEST_FILE)
 else
-	$(PY) scripts/run_tests.py tests examples --alone $(ALONE)
+	$(PY) scripts/run_tests.py tests examples --markers "not long" --alone $(ALONE)
 endif
 
-test-once: ## Run every test; each failure counts
+test-long: ## Run the tests that are too long for the check, and once more what failed
+	@scripts/services.sh
+	$(PY) scripts/run_tests.py tests examples --markers long --alone $(ALONE)
+
+test-once: ## Run every test, the long ones too; each failure counts
 	@scripts/services.sh
 	$(PY) scripts/run_tests.py tests examples --no-repeat --alone $(ALONE)
 
@@ -94,7 +98,9 @@ test-unit: ## Run the tests that need no service, no Node and no model
 check-all-pythons: ## Run the light tests on every supported Python that is installed
 	@scripts/all_pythons.sh $(LIGHT)
 
-check: lint types imports test ## What CI runs: lint, types, imports, every test
+check: ## What CI runs: lint, types, imports, and the tests that are not long
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint types imports
+	@$(MAKE) --no-print-directory test
 
 word-samples: ## Draw 100 docstrings, errors and interface texts to read (SEED); last line is JSON
 	@$(PY) scripts/word_samples.py --seed $(or $(SEED),26)

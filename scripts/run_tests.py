@@ -1,4 +1,4 @@
-"""Run every test: most in two processes, then those that measure time, then once more what failed.
+"""Run the tests: most side by side, then those that measure time, then once more what failed.
 
 A test that fails beside others and passes alone is listed at the end, and the run passes: on two
 busy cores one of ten thousand waits in vain. More than a few failures are not repeated.
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+# A third process works while two wait for a server or a page.
+PARALLEL = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 MAX_REPEATED = 5
-_PASSED, _SOME_FAILED = 0, 1
+_PASSED, _SOME_FAILED, _NONE_SELECTED = 0, 1, 5
 
 
 @dataclass
@@ -45,14 +46,17 @@ class Part:
 
 
 def run(parts: list[Part], *, is_repeating: bool = True) -> int:
-    """Run all parts, whatever the others end with, and what failed once more; 0 if all passed."""
+    """Run all parts, whatever the others end with, and what failed once more; 0 if all passed.
+
+    A part may have none of the selected tests, but not every part.
+    """
     for part in parts:
         part.run()
     failed = [test for part in parts for test in part.failed()]
-    may_repeat = all(part.ended in (_PASSED, _SOME_FAILED) for part in parts)
+    may_repeat = all(part.ended in (_PASSED, _SOME_FAILED, _NONE_SELECTED) for part in parts)
     if is_repeating and may_repeat and 0 < len(failed) <= MAX_REPEATED:
-        _repeat([part for part in parts if part.ended], failed)
-    return max(part.ended for part in parts)
+        _repeat([part for part in parts if part.ended == _SOME_FAILED], failed)
+    return max((part.ended for part in parts if part.ended != _NONE_SELECTED), default=_NONE_SELECTED)
 
 
 def _repeat(parts: list[Part], failed: list[str]) -> None:
@@ -67,15 +71,17 @@ def _repeat(parts: list[Part], failed: list[str]) -> None:
 def main() -> None:
     """Run the tests of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="+", help="tests that run in two processes")
+    parser.add_argument("paths", nargs="+", help="tests that run side by side")
     parser.add_argument("--alone", nargs="*", default=[], help="tests that run one at a time")
+    parser.add_argument("--markers", default="", help="run only what pytest selects by this")
     parser.add_argument("--no-repeat", action="store_true", help="count every failure at once")
     given = parser.parse_args()
     with TemporaryDirectory() as folder:
         ignored = [f"--ignore={path}" for path in given.alone]
-        parts = [Part([*given.paths, *ignored], Path(folder, "parallel"), PARALLEL)]
+        selected = ["-m", given.markers]
+        parts = [Part([*given.paths, *ignored, *selected], Path(folder, "parallel"), PARALLEL)]
         if given.alone:
-            parts.append(Part(given.alone, Path(folder, "alone")))
+            parts.append(Part([*given.alone, *selected], Path(folder, "alone")))
         sys.exit(run(parts, is_repeating=not given.no_repeat))
 
 

@@ -11,7 +11,7 @@ TARGETS = {
     "lint": "ruff check .",
     "lint_package": "ruff check src",
     "lint_tests": "ruff check tests",
-    "test": "run_tests.py tests examples --alone tests/",
+    "test": 'run_tests.py tests examples --markers "not long" --alone tests/',
     "test TEST_FILE=tests/unit/test_compat.py": "pytest tests/unit/test_compat.py\n",
     "integration_tests": "pytest tests/integration",
     "test_watch": "watchfiles",

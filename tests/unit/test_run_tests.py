@@ -25,7 +25,7 @@ PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugi
 @pytest.fixture
 def run(tmp_path):
     def run(*options: str, **files: str) -> tuple[int, str]:
-        (tmp_path / "pytest.ini").write_text("[pytest]\n")
+        (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = services\n")
         for name, text in files.items():
             (tmp_path / f"test_{name}.py").write_text(text)
         command = [sys.executable, SCRIPT, ".", *options]
@@ -52,6 +52,20 @@ def test_a_test_that_passes_alone_is_listed_and_does_not_count(run, options):
 def test_a_test_that_runs_alone_runs_nowhere_else(run):
     ended, printed = run("--alone", "test_one.py", one=PASSES, two=PASSES)
     assert (ended, printed.count(" 1 passed")) == (0, 2)
+
+
+MARKED = "import pytest\n@pytest.mark.services\ndef test_marked(): pass\n"
+
+
+def test_only_what_is_selected_runs_and_a_part_may_have_none_of_it(run):
+    ended, printed = run(
+        "--markers", "services", "--alone", "test_one.py", one=PASSES, two=MARKED + FAILS
+    )
+    assert (ended, printed.count(" 1 passed"), "failed" in printed) == (0, 1, False)
+
+
+def test_a_selection_of_nothing_fails(run):
+    assert run("--markers", "servcies", "--alone", "test_one.py", one=PASSES, two=MARKED)[0] != 0
 
 
 def test_a_test_that_fails_twice_counts(run):

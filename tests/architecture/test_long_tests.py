@@ -1,0 +1,71 @@
+"""A test that only `make test-long` runs names a test that `make check` runs in its place."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONG = "pytest.mark.long"
+
+
+def _marks(node: ast.AST) -> Iterator[ast.expr]:
+    """The marks of a test, or of all tests of a file, wherever they stand."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Attribute) and ast.unparse(one) == LONG:
+            yield one
+
+
+def _shorts(tree: ast.Module) -> Iterator[str | None]:
+    """What each mark names; None for a mark that names nothing."""
+    calls = {id(one.func): one for one in ast.walk(tree) if isinstance(one, ast.Call)}
+    for mark in _marks(tree):
+        call = calls.get(id(mark))
+        arguments = call.args if call else []
+        is_named = len(arguments) == 1 and isinstance(arguments[0], ast.Constant)
+        yield str(arguments[0].value) if is_named else None
+
+
+def _runs_in_the_check(short: str) -> bool:
+    path, _, name = short.partition("::")
+    file = ROOT / path
+    if not file.is_file():
+        return False
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    marked = [one for one in tree.body if not isinstance(one, ast.FunctionDef) and any(_marks(one))]
+    tests = {
+        one.name: one
+        for one in ast.walk(tree)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    is_long = name in tests and any(any(_marks(one)) for one in tests[name].decorator_list)
+    return name in tests and not is_long and not marked
+
+
+def _wrong(files: Iterator[Path]) -> list[str]:
+    return [
+        f"{file.relative_to(ROOT)}: {short}"
+        for file in files
+        for short in _shorts(ast.parse(file.read_text(encoding="utf-8")))
+        if short is None or not _runs_in_the_check(short)
+    ]
+
+
+def test_each_long_test_names_a_test_that_runs_in_its_place():
+    files = [file for file in ROOT.glob("tests/**/test_*.py") if "node_modules" not in file.parts]
+    assert _wrong(iter(files)) == []
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "pytest.mark.long",
+        "pytest.mark.long()",
+        'pytest.mark.long("tests/architecture/test_long_tests.py::test_nowhere")',
+        'pytest.mark.long("tests/nowhere.py::test_it")',
+    ],
+)
+def test_a_mark_that_names_no_such_test_is_found(mark):
+    [short] = _shorts(ast.parse(f"import pytest\n@{mark}\ndef test_it(): pass\n"))
+    assert short is None or not _runs_in_the_check(short)
