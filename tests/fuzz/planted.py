@@ -63,12 +63,12 @@ async def _any_run(self: Any, run_id: Any, *, owner: Any) -> Run:
     row = await _one(self._pool, "SELECT * FROM engine.runs WHERE run_id = %s", run_id)
     if row is None:
         raise RunNotFound("none")
-    return Run.from_row(row)
+    return Run.from_row(row, self._pool.encryption)
 
 
 async def _any_runs(self: Any, thread_id: Any, *, owner: Any, **_: Any) -> list[Run]:
     rows = await _all(self._pool, "SELECT * FROM engine.runs WHERE thread_id = %s", thread_id)
-    return [Run.from_row(row) for row in rows]
+    return [Run.from_row(row, self._pool.encryption) for row in rows]
 
 
 async def _any_assistant(self: Any, assistant_id: Any, *, owner: Any) -> Assistant:
