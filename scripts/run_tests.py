@@ -56,7 +56,9 @@ def run(parts: list[Part], *, is_repeating: bool = True) -> int:
     may_repeat = all(part.ended in (_PASSED, _SOME_FAILED, _NONE_SELECTED) for part in parts)
     if is_repeating and may_repeat and 0 < len(failed) <= MAX_REPEATED:
         _repeat([part for part in parts if part.ended == _SOME_FAILED], failed)
-    return max((part.ended for part in parts if part.ended != _NONE_SELECTED), default=_NONE_SELECTED)
+    return max(
+        (part.ended for part in parts if part.ended != _NONE_SELECTED), default=_NONE_SELECTED
+    )
 
 
 def _repeat(parts: list[Part], failed: list[str]) -> None:

@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -150,6 +151,12 @@ def site(shared_folder: Callable[[str, Fill], tuple[Path, Any]]) -> Path:
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
     return shared_folder("site", build)[0]
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start, also where `nohup` or `&` turned it off."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

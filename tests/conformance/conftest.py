@@ -28,7 +28,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("turn", range(COUNT))
 
 
-@pytest.fixture(scope="session", params=["given"] if GIVEN else ["redis", "memory"])
+IN_MEMORY = pytest.param(
+    "memory",
+    marks=pytest.mark.long(
+        "tests/e2e/test_first_minute.py"
+        "::test_from_install_to_a_streamed_answer_takes_less_than_a_minute"
+    ),
+)
+
+
+@pytest.fixture(scope="session", params=["given"] if GIVEN else ["redis", IN_MEMORY])
 def server(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a server whose events live in Redis, or in memory; or of another one."""
     if GIVEN:

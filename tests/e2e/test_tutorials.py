@@ -55,6 +55,10 @@ def test_a_tutorial_in_a_terminal(name, terminal):
 
 
 @pytest.mark.node
+@pytest.mark.long(
+    "tests/e2e/web/test_first_minute.py"
+    "::test_from_the_wheel_to_a_verified_proof_takes_less_than_a_minute"
+)
 def test_the_tutorial_in_the_browser(terminal, tmp_path):
     steps = steps_of("use")
     clicks = [step for step in steps if isinstance(step, Click)]

@@ -110,6 +110,7 @@ def test_no_worker_at_all(town, tmp_path, database, api):
         connection.execute("TRUNCATE engine.threads, procrastinate_jobs CASCADE")
 
 
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_nothing_fires_when_nothing_is_wrong(town, tmp_path, api, worker):
     with prometheus(tmp_path, town.processes) as watch:
         until = time.monotonic() + 15
@@ -132,6 +133,7 @@ def test_every_query_finds_something(town, tmp_path, api, worker):
 
 
 @fires("BathysphereLoopBlocked")
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_a_graph_that_blocks_the_loop(town, tmp_path, api, worker):
     with prometheus(tmp_path, town.processes) as watch:
         start(api, "blocking", 20)
@@ -146,6 +148,7 @@ def test_a_route_with_a_bug(town, tmp_path, api):
 
 
 @fires("BathysphereRunsFail")
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_a_graph_with_a_bug(town, tmp_path, api, worker):
     finish(api, "failing")  # Prometheus sees no increase in a series that it has not seen
     with prometheus(tmp_path, town.processes) as watch, looping(lambda: finish(api, "failing")):
@@ -153,6 +156,7 @@ def test_a_graph_with_a_bug(town, tmp_path, api, worker):
 
 
 @fires("BathysphereWebhooksGivenUp")
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_a_receiver_that_is_gone(town, tmp_path, api, worker):
     def send() -> None:
         start(api, "quick", webhook="http://127.0.0.1:1/hook")
@@ -163,6 +167,7 @@ def test_a_receiver_that_is_gone(town, tmp_path, api, worker):
 
 
 @fires("BathysphereEventsDropped")
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_a_redis_that_is_gone(town, tmp_path, redis_server, api, worker):
     with prometheus(tmp_path, town.processes) as watch:
         redis_server.kill()
@@ -174,6 +179,7 @@ def test_a_redis_that_is_gone(town, tmp_path, redis_server, api, worker):
 
 
 @fires("BathyspherePoolExhausted")
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_statements_that_wait_for_a_lock(town, tmp_path, database, api):
     with (
         prometheus(tmp_path, town.processes) as watch,
@@ -188,6 +194,7 @@ def test_statements_that_wait_for_a_lock(town, tmp_path, database, api):
 
 
 @fires("BathysphereSlowStarts")
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_too_few_workers(town, tmp_path, api, worker):
     with prometheus(tmp_path, town.processes) as watch:
         for _ in range(40):
@@ -201,6 +208,7 @@ def test_too_few_workers(town, tmp_path, api, worker):
     "BathysphereRunsGivenUp",
     "BathysphereRunsWithoutJob",
 )
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_a_run_that_kills_its_workers_and_a_run_without_a_job(
     town, tmp_path, database, api, worker
 ):
@@ -216,6 +224,7 @@ def test_a_run_that_kills_its_workers_and_a_run_without_a_job(
 
 
 @fires("BathysphereDatabaseDown")
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 def test_a_database_that_is_gone(town, tmp_path, postgres, api):
     # Without a database, metrics take two seconds.
     with prometheus(tmp_path, town.processes, every="4s") as watch:

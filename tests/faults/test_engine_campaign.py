@@ -11,8 +11,18 @@ from schedules import KINDS, draw
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
 
-@pytest.mark.parametrize(("graphs", "schedules"), [("own", 26), ("foreign", 12)])
-def test_a_short_campaign_loses_and_doubles_nothing(graphs, schedules, within):
+@pytest.mark.long(
+    "tests/faults/test_engine_campaign.py::test_a_short_campaign_loses_and_doubles_nothing"
+)
+def test_a_short_campaign_with_foreign_graphs_loses_and_doubles_nothing(within):
+    _plays("foreign", 12, within)
+
+
+def test_a_short_campaign_loses_and_doubles_nothing(within):
+    _plays("own", 26, within)
+
+
+def _plays(graphs, schedules, within):
     script = Path(__file__).with_name("engine_campaign.py")
     options = ["--schedules", str(schedules), "--seed", "7", "--graphs", graphs]
     done = subprocess.run(

@@ -78,6 +78,7 @@ class Office:
         return now
 
 
+@pytest.mark.long("tests/faults/test_worker_loss.py::test_a_run_survives_the_death_of_its_worker")
 async def test_killed_at_every_node_boundary_the_report_is_the_same_and_each_page_is_read_once(
     database, workers
 ):

@@ -38,6 +38,7 @@ def test_nobody_sees_what_belongs_to_another(database):
     assert missed == set()
 
 
+@pytest.mark.long("tests/fuzz/test_tenants.py::test_nobody_sees_what_belongs_to_another")
 def test_planted_faults_are_found(database):
     """Plant the faults that need time to show; `make fuzz-tenants` plants all."""
     assert set(SHORTLY) <= set(FAULTS)
@@ -53,6 +54,9 @@ def test_a_projects_handlers_keep_the_members_of_a_team_apart(database):
     assert found.steps >= steps
 
 
+@pytest.mark.long(
+    "tests/fuzz/test_tenants.py::test_a_projects_handlers_keep_the_members_of_a_team_apart"
+)
 def test_faults_in_the_use_of_a_projects_handlers_are_found(database):
     found = asyncio.run(project_campaign.caught(database, list(project_campaign.FAULTS), seed=1))
     assert all(found.values()), found

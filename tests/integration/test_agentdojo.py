@@ -57,17 +57,29 @@ def test_every_tool_and_every_argument_that_acts_is_declared_for_flow_control(ve
     assert verified["undeclared"] == []
 
 
+@pytest.mark.long(
+    "tests/integration/test_agentdojo.py"
+    "::test_every_tool_and_every_argument_that_acts_is_declared_for_flow_control"
+)
 def test_without_a_gate_a_gullible_model_does_what_every_injection_says(figures):
     assert figures["seen"] == figures["attacks"] == 96
     assert figures["rogue_none"] == figures["tool_attacks"]
     assert figures["utility_none"] == figures["benign"] == 24
 
 
+@pytest.mark.long(
+    "tests/integration/test_agentdojo.py"
+    "::test_every_tool_and_every_argument_that_acts_is_declared_for_flow_control"
+)
 def test_approvals_stop_every_change_but_not_a_page_that_is_fetched(figures):
     assert figures["rogue_approve"] == 5
     assert figures["utility_approve"] == 24
 
 
+@pytest.mark.long(
+    "tests/integration/test_agentdojo.py"
+    "::test_every_tool_and_every_argument_that_acts_is_declared_for_flow_control"
+)
 def test_flow_control_lets_no_call_through_that_the_person_did_not_ask_for(figures):
     assert figures["rogue_flow"] == 0
     assert figures["utility_flow"] == 24

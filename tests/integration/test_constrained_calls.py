@@ -180,6 +180,7 @@ async def test_a_server_that_refuses_the_schema_goes_on_with_calls_in_text(envir
 
 @pytest.mark.small_model
 @pytest.mark.timeout(300)
+@pytest.mark.long("tests/integration/test_small_model.py::test_it_keeps_to_a_json_schema")
 async def test_the_small_real_model_writes_only_words_or_valid_calls(environment):
     tools = functions_of([sound])
     with SmallModel() as server:
@@ -251,6 +252,7 @@ async def sounds_once(request, handler):
 
 @pytest.mark.small_model
 @pytest.mark.timeout(300)
+@pytest.mark.long("tests/integration/test_small_model.py::test_it_keeps_to_a_json_schema")
 async def test_the_small_real_model_runs_a_tool_and_answers(environment):
     with SmallModel() as server:
         name = f"lm-studio:{server.name}"

@@ -65,6 +65,9 @@ def started(folder: Path) -> list[str]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long(
+    "tests/integration/test_eval.py::test_scripted_models_pass_and_the_last_line_has_the_figures"
+)
 def test_a_killed_evaluation_goes_on_where_it_was(tmp_path):
     command = [sys.executable, "-W", "ignore", "-c", SLOW, str(tmp_path)]
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -87,6 +90,9 @@ def test_a_killed_evaluation_goes_on_where_it_was(tmp_path):
 
 @pytest.mark.small_model
 @pytest.mark.timeout(900)
+@pytest.mark.long(
+    "tests/integration/test_eval.py::test_scripted_models_pass_and_the_last_line_has_the_figures"
+)
 def test_a_real_model_gets_a_report_with_figures(tmp_path, monkeypatch, capsys):
     """The model is too small to pass anything; what counts is that it is measured."""
     weights = small_model.fetch(ROOT / ".cache" / "models")

@@ -328,6 +328,9 @@ async def test_a_gguf_file_answers_streams_and_counts_tokens(small):
 
 @pytest.mark.small_model
 @pytest.mark.timeout(180)
+@pytest.mark.long(
+    "tests/integration/test_small_model.py::test_it_streams_the_same_answer_in_pieces"
+)
 async def test_a_slow_answer_is_waited_for_while_its_words_arrive(small):
     settings, path = small
     model = resolve(f"llamacpp:{path.stem}", settings.model_copy(update={"timeout_s": 2}))
@@ -399,6 +402,7 @@ def test_a_process_that_leaves_in_the_middle_of_an_answer_leaves_cleanly(small, 
 
 @pytest.mark.small_model
 @pytest.mark.timeout(180)
+@pytest.mark.long("tests/integration/test_small_model.py::test_it_answers_and_counts_its_tokens")
 async def test_a_run_tells_how_much_of_its_prompt_the_model_has_read(small):
     settings, path = small
     model = resolve(f"llamacpp:{path.stem}", settings)

@@ -85,6 +85,9 @@ def test_each_style_of_server_gets_its_profile(style, environment, capsys):
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings(*OPEN)
 @pytest.mark.usefixtures("open_connections")
+@pytest.mark.long(
+    "tests/integration/test_models_probed.py::test_each_style_of_server_gets_its_profile"
+)
 def test_the_small_real_model_is_lean_and_tests_the_installation(environment, capsys, monkeypatch):
     monkeypatch.setenv("BATHYSPHERE_MODEL_TEMPERATURE", "0")
     with SmallModel() as server:

@@ -72,6 +72,7 @@ def config(**more):
     return ResearchConfig(key=b"k" * 32, sizes=TINY, repairs=0, retries=0, **more)
 
 
+@pytest.mark.long("tests/integration/test_small_model.py::test_it_keeps_to_a_json_schema")
 async def test_the_whole_flow_ends_with_valid_json_at_each_node(running):
     model = client(running)
     models = Models(main=model, subagent=model, summary=model, audit=model)

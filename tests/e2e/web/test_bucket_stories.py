@@ -129,6 +129,10 @@ def test_a_key_is_asked_for_kept_where_it_is_said_and_forgotten(rig, story):
     story("sign_in", script, **rig.passing_key("ada"))
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_bucket_stories.py"
+    "::test_a_key_is_asked_for_kept_where_it_is_said_and_forgotten"
+)
 def test_what_was_typed_into_a_request_outlives_a_revoked_key(rig, story):
     path = f"/typed-{secrets.token_hex(4)}.md"
     script = change(path, calls("write_file", file_path=path, content="Again.\n"))
@@ -162,6 +166,10 @@ def test_a_change_is_approved_as_a_difference_seen_recorded_and_undone(rig, stor
     assert (rig.folder / f"acme/board{path}").read_text() == PLAN
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_bucket_stories.py"
+    "::test_a_change_is_approved_as_a_difference_seen_recorded_and_undone"
+)
 def test_a_file_that_changes_before_the_approval_is_shown_again(rig, story):
     path = f"/stale-{secrets.token_hex(4)}.md"
     rig.put(f"acme/main{path}", PLAN)
@@ -171,6 +179,10 @@ def test_a_file_that_changes_before_the_approval_is_shown_again(rig, story):
     assert (rig.folder / f"acme/main{path}").read_text() == theirs.replace("slowly", "at dawn")
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_bucket_stories.py"
+    "::test_a_change_is_approved_as_a_difference_seen_recorded_and_undone"
+)
 def test_a_change_is_edited_first_and_another_is_rejected_with_a_reason(rig, story):
     path, fresh = (f"/{name}-{secrets.token_hex(4)}.md" for name in ("edited", "new"))
     rig.put(f"acme/main{path}", PLAN)
@@ -181,6 +193,10 @@ def test_a_change_is_edited_first_and_another_is_rejected_with_a_reason(rig, sto
     assert not (rig.folder / f"acme/main{fresh}").exists()
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_bucket_stories.py"
+    "::test_a_change_is_approved_as_a_difference_seen_recorded_and_undone"
+)
 def test_every_view_of_the_team_files_is_accessible_in_every_form(rig, story):
     path = f"/forms-{secrets.token_hex(4)}.md"
     rig.put(f"acme/main{path}", PLAN)
@@ -188,6 +204,10 @@ def test_every_view_of_the_team_files_is_accessible_in_every_form(rig, story):
     story("team_forms", script, path=path)
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_bucket_stories.py"
+    "::test_a_change_is_approved_as_a_difference_seen_recorded_and_undone"
+)
 def test_large_folders_long_files_and_pictures_can_be_looked_at(rig, story):
     place = f"/many-{secrets.token_hex(4)}"
     for n in range(230):

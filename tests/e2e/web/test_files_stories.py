@@ -156,6 +156,9 @@ def test_a_docx_file_becomes_a_source_and_one_that_unpacks_without_end_is_refuse
     story("files_docx", None, str(real), str(bomb))
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_files_stories.py::test_a_dropped_pdf_gives_up_a_sentence_by_its_meaning"
+)
 def test_the_nearest_eight_are_those_of_python_with_the_same_weights(story, tmp_path):
     place = tmp_path / "labelled.json"
     place.write_text(json.dumps({"notes": NOTES, "queries": list(QUERIES)}))
@@ -176,5 +179,8 @@ def test_the_nearest_eight_are_those_of_python_with_the_same_weights(story, tmp_
 LOOKED_AT = [WORK, together(LIST, read("doc-essay")), says("They speak of trust.")]
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_files_stories.py::test_one_part_of_two_is_taken_and_the_agent_is_told"
+)
 def test_every_view_of_the_documents_is_accessible_in_every_form(story):
     story("files_everywhere", LOOKED_AT)

@@ -41,6 +41,10 @@ def test_from_a_question_to_a_proof_that_the_page_and_the_terminal_judge_alike(s
         assert "Otis Barton designed it" in (tmp_path / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_research_stories.py"
+    "::test_from_a_question_to_a_proof_that_the_page_and_the_terminal_judge_alike"
+)
 def test_research_goes_on_after_a_reload_and_without_what_was_refused(story):
     slow = plan(
         "Know how deep it went",
@@ -53,6 +57,10 @@ def test_research_goes_on_after_a_reload_and_without_what_was_refused(story):
     story("research_reload", [slow, more(CABLE), report, judged(c1=True)])
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_research_stories.py"
+    "::test_from_a_question_to_a_proof_that_the_page_and_the_terminal_judge_alike"
+)
 def test_research_that_fails_says_so_and_can_be_asked_again(story):
     story("research_fails", [says("I would rather not."), says("No."), says("No."), FIRST])
 
@@ -62,6 +70,10 @@ def test_passages_of_the_persons_documents_go_with_a_question_and_are_quoted(sto
     story("research_documents", [FIRST, more(), report, judged(c1=True)], REEF)
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_research_stories.py"
+    "::test_passages_of_the_persons_documents_go_with_a_question_and_are_quoted"
+)
 def test_over_five_documents_and_the_sample_pages_only_listed_passages_leave(story):
     claims = [
         claim("The reef is 40 metres deep.", ("S1", REEF)),

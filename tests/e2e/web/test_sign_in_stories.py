@@ -49,6 +49,10 @@ def test_people_sign_in_at_the_issuer_and_are_still_where_they_were(rig: Rig):
     rig.model.assert_done()
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_sign_in_stories.py"
+    "::test_people_sign_in_at_the_issuer_and_are_still_where_they_were"
+)
 def test_a_token_that_ends_in_the_middle_of_an_answer_is_renewed(rig: Rig):
     words = " ".join(f"line{n}" for n in range(60))
     rig.model.play([slowly(says(words), pause=0.4)])

@@ -78,6 +78,10 @@ def test_diagrams_are_drawn_and_what_is_hostile_in_them_does_nothing(story):
     story("diagrams", [says(DIAGRAMS)])
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_stories.py"
+    "::test_the_composer_answers_a_question_and_sets_requests_aside_only_when_meant"
+)
 def test_an_ambiguous_request_is_asked_about_and_answered(story):
     options = [
         {"id": "river", "label": "The bank of a river"},
@@ -120,6 +124,9 @@ def test_a_reload_during_a_run_goes_on_where_the_stream_was(story):
     story("reload", [slowly(says(COUNTED), pause=0.1)])
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_stories.py::test_from_the_first_question_to_a_streamed_answer"
+)
 def test_the_workspace_is_read_in_german_and_back(story):
     story("languages")
 
@@ -150,6 +157,9 @@ def test_stop_keeps_what_was_written_and_errors_say_what_to_do(story):
     story("stop", script)
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_stories.py::test_from_the_first_question_to_a_streamed_answer"
+)
 def test_every_view_is_accessible_in_every_form_and_by_keys(story):
     plan = calls("write_todos", todos=[{"content": "Look", "status": "completed"}])
     story("everywhere", [plan, says("Here is the reef.")])

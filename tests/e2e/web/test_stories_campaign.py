@@ -32,6 +32,9 @@ def run(*options):
 @pytest.mark.services
 @pytest.mark.node
 @pytest.mark.timeout(200)
+@pytest.mark.long(
+    "tests/e2e/web/test_stories.py::test_from_the_first_question_to_a_streamed_answer"
+)
 def test_a_story_is_told_on_a_phone_in_the_dark():
     done = run("--form", "phone-dark", "--only", "first visit")
     [result] = json.loads(done.stdout.splitlines()[-1])["forms"]

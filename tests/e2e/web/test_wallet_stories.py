@@ -145,18 +145,27 @@ def agreed(told, mint, books):
     return change
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_wallet_stories.py::test_from_the_mint_to_the_refund_every_sat_agrees"
+)
 def test_a_lost_answer_loses_nothing(story, rig, mint, books):
     change = agreed(story("wallet_lost"), mint, books)
     assert (change["spent"], change["refunded"]) == (0, 354)
     audited(rig, mint)
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_wallet_stories.py::test_from_the_mint_to_the_refund_every_sat_agrees"
+)
 def test_two_tabs_have_one_wallet(story, rig, mint, books):
     change = agreed(story("wallet_tabs"), mint, books)
     assert (change["spent"], change["refunded"]) == (0, 299 + 399)
     audited(rig, mint)
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_wallet_stories.py::test_from_the_mint_to_the_refund_every_sat_agrees"
+)
 def test_a_backup_and_the_words_keep_the_money(story, rig, mint, books):
     change = agreed(story("wallet_backup"), mint, books)
     assert (change["spent"], change["refunded"]) == (0, 255)
@@ -180,6 +189,7 @@ def tokens(mint, evil_mint):
     return asyncio.run(made())
 
 
+@pytest.mark.long("tests/e2e/web/test_wallet_stories.py::test_one_step_to_pay_and_the_run_goes_on")
 def test_tokens_are_taken_in_and_a_run_that_is_not_paid_for_stops(
     story, rig, mint, evil_mint, books
 ):
@@ -196,6 +206,7 @@ def test_tokens_are_taken_in_and_a_run_that_is_not_paid_for_stops(
 COUNTED = [step(1), says("Counted to two.")]
 
 
+@pytest.mark.long("tests/e2e/web/test_wallet_stories.py::test_one_step_to_pay_and_the_run_goes_on")
 def test_every_view_is_accessible_in_every_form(story, rig, mint):
     story("wallet_views", COUNTED)
     audited(rig, mint)
@@ -212,6 +223,9 @@ def test_the_page_may_call_the_mint_and_nothing_else(rig, mint):
     assert f"connect-src 'self' {mint.url};" in policy
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_wallet_stories.py::test_from_the_mint_to_the_refund_every_sat_agrees"
+)
 def test_the_wallet_and_a_real_mint_with_a_broken_wire(fee_mint):
     """The library alone: each request lost, cut and refused; copies, backups, words, old locks."""
     done = subprocess.run(

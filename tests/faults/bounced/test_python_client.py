@@ -13,4 +13,8 @@ from test_python_assistants import *  # noqa: F403
 from test_python_runs import *  # noqa: F403
 from test_python_threads import *  # noqa: F403
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(60)]
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.timeout(60),
+    pytest.mark.long("tests/conformance/test_python.py::test_a_run_is_waited_for"),
+]
