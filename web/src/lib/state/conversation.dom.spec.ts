@@ -163,7 +163,6 @@ describe('a run that waits for its turn', () => {
 
   it('is not said to wait when it began before the server answered', async () => {
     server.add('a', ['Hello?', 'Hello there.']);
-    await opened('a');
     const send = server.fetch;
     vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
       const response = await send(path, init);
@@ -174,6 +173,7 @@ describe('a run that waits for its turn', () => {
       }
       return response;
     });
+    await opened('a');
     await conversation.send('simple', 'Quick');
     expect([conversation.canStop, conversation.status]).toEqual([false, 'idle']);
   });

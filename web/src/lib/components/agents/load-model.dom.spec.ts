@@ -10,13 +10,9 @@ afterEach(() => {
 
 /** The component on a server that loads its model as the test says. */
 function shown() {
-  const app = appOn({ '/models': [] });
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
-  const others = globalThis.fetch;
-  vi.stubGlobal('fetch', (path: string, init: RequestInit) =>
-    path === '/api/model/load' ? Promise.resolve(new Response(readable)) : others(path, init),
-  );
+  const app = appOn({ '/models': [], '/api/model/load': new Response(readable) });
   renderInApp(app, LoadModel);
   const tell = (step: object) => writer.write(new TextEncoder().encode(`data: ${JSON.stringify(step)}\n\n`));
   return { tell, end: () => writer.close() };

@@ -28,17 +28,16 @@ const SETUP: SetupWire = {
 async function shown({ setup = SETUP, refuses = '' }: { setup?: SetupWire | null; refuses?: string } = {}) {
   let now = setup;
   const sent: string[] = [];
-  const app = appOn({ '/models': [{ ...card, is_changeable: setup !== null }], '/info': { version: '1.2.3' } });
-  const others = globalThis.fetch;
-  vi.stubGlobal('fetch', (path: string, init: RequestInit) => {
-    if (path === '/api/model/load') return Promise.resolve(new Response('data: {"status":"ready"}\n\n'));
-    if (!path.startsWith('/models/setup')) return others(path, init);
+  const answers = { '/models': [{ ...card, is_changeable: setup !== null }], '/info': { version: '1.2.3' } };
+  const app = appOn(answers, (path, init) => {
+    if (path === '/api/model/load') return new Response('data: {"status":"ready"}\n\n');
+    if (!path.startsWith('/models/setup')) return undefined;
     if (init.method !== 'GET') sent.push(`${init.method} ${path} ${String(init.body)}`);
-    if (init.method !== 'GET' && refuses) return Promise.resolve(Response.json({ message: refuses }, { status: 422 }));
+    if (init.method !== 'GET' && refuses) return Response.json({ message: refuses }, { status: 422 });
     const body = JSON.parse((init.body as string | undefined) ?? '{}') as { model?: string; key?: string };
     if (now && body.model) now = { ...now, model: body.model };
     if (now && body.key) now = { ...now, providers: now.providers.map((one) => ({ ...one, key: 'stored' as const })) };
-    return Promise.resolve(Response.json(now));
+    return now;
   });
   renderInApp(app, SettingsPage);
   await app.agents.lookAtModels();
