@@ -48,6 +48,10 @@ def test_the_pages_are_the_ones_that_are_done():
     assert {path.stem for path in TUTORIALS.glob("*.md")} == {"use", "build", "operate"}
 
 
+@pytest.mark.long(
+    "tests/e2e/test_first_minute.py"
+    "::test_from_install_to_a_streamed_answer_takes_less_than_a_minute"
+)
 @pytest.mark.parametrize("name", ["build", "operate"])
 def test_a_tutorial_in_a_terminal(name, terminal):
     for step in steps_of(name):

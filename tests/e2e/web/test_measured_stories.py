@@ -63,6 +63,9 @@ def test_five_hundred_conversations_are_listed_and_one_is_found(story, within):
     within(figures["opened_ms"], 1_500, figures)
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_measured_stories.py::test_an_answer_is_read_with_formulas_code_and_tables"
+)
 def test_every_page_is_drawn_soon_and_nothing_jumps(story, within):
     figures = story("paint", [says(READING)])
     within(figures["layout_shift"], 0.02, figures)
