@@ -52,7 +52,7 @@ LONGEST = tuple(
         "integration/",
     )
 )
-"""What runs first, so that neither of two processes is left with a long file at the end."""
+"""What runs first, so that no process is left with a long file at the end."""
 ATTEMPTS = 4
 MAX_STOLEN = 0.1
 CALM_SECONDS = 120
