@@ -14,6 +14,7 @@ const arrival = takeArrival(); // first: it puts the address right
 if (location.pathname !== '/') void loadRenderer(); // there is something to read
 void loadLanguage().then(() => {
   const app = new AppState(new Api(), installed, arrival);
+  app.show(app.route.threadId); // the server answers while the page is drawn
   mount(App, { target: document.getElementById('app')!, props: { app, extensions: installed } });
 });
 

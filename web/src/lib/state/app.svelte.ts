@@ -119,7 +119,6 @@ export class AppState {
     this.session.onsignin = () => this.#comeIn();
     this.session.onrefused = () => this.#conversation.close();
     this.api.onreached = () => void this.#conversation.reconnect();
-    this.show(this.route.threadId);
     this.tabs.listen((notice) => {
       if (notice.kind === 'threads') void this.threads.load();
       else if (notice.kind === 'signed out') this.session.leave();

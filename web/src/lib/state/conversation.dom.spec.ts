@@ -45,6 +45,16 @@ describe('opening a thread', () => {
     }
   });
 
+  it('asks for all that it shows at once', async () => {
+    server.add('a', ['Hello?', 'Hello there.']);
+    const release = server.hold(({ path }) => path.includes('/commands'));
+    const opening = opened('a');
+    await vi.waitFor(() => expect(server.requests.map(({ path }) => path.split('/')[3]?.split('?')[0]).sort()).toEqual(['commands', 'runs', 'state']));
+    release();
+    await opening;
+    expect(texts()).toEqual(['Hello?', 'Hello there.']);
+  });
+
   it('again closes the stream before', async () => {
     server.add('a', ['Hello?', 'Hello there.']);
     await opened('a');

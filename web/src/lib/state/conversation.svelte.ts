@@ -149,8 +149,8 @@ export class Conversation {
       return;
     }
     try {
-      const position = await this.api.currentPosition(this.id, { signal });
-      const [state, runs] = await Promise.all([
+      const [position, state, runs] = await Promise.all([
+        this.api.currentPosition(this.id, { signal }),
         this.api.state(this.id, undefined, { signal }),
         this.api.runs(this.id, { signal }),
       ]);
