@@ -1,5 +1,7 @@
 """Every field of a state declares who writes it, and a graph without that is not built."""
 
+import re
+from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
@@ -54,6 +56,15 @@ def test_no_field_has_two_writers_in_two_agents():
         for field, writer in fields.items():
             others = {other[field] for other in known.values() if field in other}
             assert others == {writer}, field
+
+
+def test_the_browser_shows_nothing_that_the_harness_keeps_for_itself():
+    panel = Path(__file__).parents[3] / "web/src/lib/features/custom-state/fields.ts"
+    hidden = set(re.findall(r"'(\w+)'", panel.read_text("utf-8")))
+    own = {"simple": set(), "workspace": {"workspace"}}
+    for name, fields in own.items():
+        kept = writers_of(build(spec_of(name))).keys() - fields - {"structured_response"}
+        assert {field for field in kept if not field.startswith("_")} <= hidden
 
 
 class Undeclared(AgentState[Any]):
