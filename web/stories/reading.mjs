@@ -29,6 +29,17 @@ async function isReadInTheSerif(page, answer) {
   return page.evaluate(() => window.shift);
 }
 
+/** Numbers stand at the right of their columns, and a heading is closer to its text than to the one above. */
+async function isLaidOut(answer) {
+  const aligned = await answer.locator('td[align="right"]').evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign));
+  assert.ok(aligned.length > 0 && aligned.every((side) => ['right', 'end'].includes(side)), `${aligned}`);
+  const heading = await answer.getByRole('heading', { name: 'In numbers' }).boundingBox();
+  const above = await answer.locator('p', { hasText: 'It costs' }).boundingBox();
+  const below = await answer.locator('.table').boundingBox();
+  const [before, after] = [heading.y - above.y - above.height, below.y - heading.y - heading.height];
+  assert.ok(before > after, `${before} above, ${after} below`);
+}
+
 await story(async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(url).origin });
   const loaded = [];
@@ -52,6 +63,7 @@ await story(async ({ page, context }) => {
   assert.ok(heights.every((height) => height > 5), `its styles are applied: ${heights}`);
 
   // Numbers stand under one another, and the table is copied as CSV.
+  await isLaidOut(answer);
   const cells = answer.locator('td[align="right"]');
   assert.deepEqual(await cells.allInnerTexts(), ['0', '1.0', '923', '93.9']);
   await answer.getByRole('button', { name: 'Copy as CSV' }).click();

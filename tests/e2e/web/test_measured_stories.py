@@ -20,7 +20,11 @@ where $\vec{g}$ points down, and for a layered sea
 = \sum_{i=1}^{n} \rho_i \, g \, \Delta h_i \begin{pmatrix} 1 \\ 1 \\ 1 \end{pmatrix}
 \]
 
+# Costs and numbers
+
 It costs \$5 to $10 a day; $\notacommand{1}$ means nothing.
+
+## In numbers
 
 | where | depth in m | bar | note |
 |---|---|---|---|
@@ -58,6 +62,10 @@ def test_a_conversation_of_two_thousand_messages_is_opened_and_continued(story, 
     assert figures["heap_after_mb"] < 150
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_measured_stories.py"
+    "::test_a_conversation_of_two_thousand_messages_is_opened_and_continued"
+)
 def test_five_hundred_conversations_are_listed_and_one_is_found(story, within):
     figures = story("many_conversations")
     within(figures["opened_ms"], 1_500, figures)

@@ -1,5 +1,6 @@
 """API keys against a real database."""
 
+from argparse import Namespace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import HTTPConnection
 
+from bathysphere.cli.keys import _list as list_keys
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.identity import Owner
 from bathysphere.server.identity import Unauthenticated
@@ -45,6 +47,13 @@ async def test_a_key_says_whether_it_is_live_expired_or_revoked(keys):
         "expired",
         "revoked",
     ]
+
+
+async def test_the_list_calls_an_expired_key_expired(keys, pool, capsys):
+    made = await keys.create(ADA, expires_at=SystemClock().now() - timedelta(seconds=1))
+    await list_keys(pool, Namespace())
+    [row] = [line for line in capsys.readouterr().out.splitlines() if made.key.key_id in line]
+    assert row.split() == [made.key.key_id, "acme", "ada", "expired", "never"]
 
 
 async def test_a_wrong_key_is_told_from_what_is_no_key_at_all(keys):

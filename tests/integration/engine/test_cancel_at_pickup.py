@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -123,3 +123,19 @@ async def test_the_delay_of_a_requeued_job_uses_the_database_clock(rig: Rig):
             )
         ).fetchone()
     assert timedelta(seconds=25) < row["wait"] <= timedelta(seconds=30)
+
+
+async def test_a_requeue_asks_for_a_delay_and_not_for_a_time(rig: Rig):
+    """A decision that contained the worker's time would change from one to the next."""
+    await rig.start(uuid4(), "steps", input={})
+    jobs = rig.queue.app.job_manager
+    job = await jobs.fetch_job(["runs"], await jobs.register_worker())
+
+    def decide(delay: float) -> datetime:
+        decision = rig.queue._retry.get_retry_decision(exception=Requeue(delay), job=job)
+        return decision.retry_at
+
+    first = decide(30.0)
+    await asyncio.sleep(0.01)
+    assert decide(30.0) == first
+    assert decide(40.0) - first == timedelta(seconds=10)

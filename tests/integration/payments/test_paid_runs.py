@@ -104,6 +104,7 @@ async def test_a_run_without_an_account_says_what_is_missing_and_goes_on_when_it
     thread = await town.thread()
     asked = question(await town.run(thread, "1"))
     assert (asked["reason"], asked["request"]) == ("no_session", None)
+    assert "POST /threads/{id}/payments" in asked["hint"]
     body = {"refund_key": wallet.key}
     opened = (await town.call("POST", f"/threads/{thread}/payments", json=body)).json()
     assert opened["request"].startswith("creqA")
@@ -119,6 +120,7 @@ async def test_money_after_a_close_goes_to_a_new_session_without_being_asked(
     await town.pay(thread, wallet, 64)
     await town.refunds(thread, wallet)
     asked = question(await town.run(thread, "1"))
+    assert (asked["reason"], asked["hint"]) == ("no_session", None)
     token = await wallet.pay(asked["request"], amount=32)
     await town.run(thread, None, resume={"token": token})
     account = await town.account(thread)

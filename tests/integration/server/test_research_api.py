@@ -312,6 +312,14 @@ async def test_one_question_at_a_time_on_a_thread(database):
         asking.cancel()
 
 
+async def test_without_storage_the_agent_route_is_404_and_names_the_setting(database):
+    async with open_town(database, works=False) as town:
+        path = {"configurable": {"gcs_root_path": "/acme/main/"}}
+        refused = await town.post("/api/agent", messages=[], config=path)
+    assert (refused.status_code, refused.json()["error"]) == (404, "no_storage")
+    assert "BATHYSPHERE_STORAGE_KIND" in refused.json()["hint"]
+
+
 # ── reports and proofs ──
 
 KINDS = {

@@ -140,6 +140,7 @@ async def test_reaching_zero_asks_before_the_call_until_it_is_paid():
             "mint": "http://mint",
             "unit": "sat",
             "request": "creqA",
+            "hint": None,
             "error": None,
         }
     ]

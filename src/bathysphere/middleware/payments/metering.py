@@ -34,6 +34,13 @@ from bathysphere.upstream import CONFIG_KEY_DURABILITY, CONFIG_KEY_READ
 T = TypeVar("T")
 _TRIES = 3
 
+# ── text for the person ──
+
+NO_ACCOUNT = (
+    "open an account with `POST /threads/{id}/payments`, or set a budget in the browser;"
+    ' then answer `{"action": "retry"}`'
+)
+
 # ── questions and answers ──
 
 
@@ -203,6 +210,7 @@ async def _request_payment(
         "mint": bill.mint,
         "unit": bill.unit,
         "request": bill.request,
+        "hint": NO_ACCOUNT if bill.request is None else None,
         "error": error,
     }
     answer: PaymentAnswer = interrupt(value, response_schema=PaymentAnswer)
