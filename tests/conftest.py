@@ -10,6 +10,7 @@ so: beside other tests a page draws late. `scripts/run_tests.py` runs what else 
 """
 
 import fcntl
+import gc
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
+from bathysphere.server.process.garbage import reduce_collections
 from bathysphere.testing.stolen_time import StolenTime
 
 pytest_plugins = ["bathysphere.testing.fixtures"]
@@ -157,6 +159,12 @@ def pytest_configure() -> None:
     """Let Ctrl-C reach the programs that tests start, also where `nohup` or `&` turned it off."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and tests that are loaded by now out of Python's search for garbage."""
+    gc.collect()
+    reduce_collections()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

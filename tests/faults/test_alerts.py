@@ -140,6 +140,7 @@ def test_a_graph_that_blocks_the_loop(town, tmp_path, api, worker):
         watch.wait_for("BathysphereLoopBlocked")
 
 
+@pytest.mark.long("tests/faults/test_alerts.py::test_no_worker_at_all")
 @fires("BathysphereRequestsFail")
 def test_a_route_with_a_bug(town, tmp_path, api):
     assert api.get("/broken").status_code == 500

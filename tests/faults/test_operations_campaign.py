@@ -6,7 +6,7 @@ from operations_campaign import LOSES_WORKERS, SCENARIOS, play
 pytestmark = [pytest.mark.services, pytest.mark.timeout(120)]
 
 
-IN_CHECK = ("upgrade", "redis_hangs")
+IN_CHECK = ("upgrade",)
 
 
 @pytest.mark.parametrize("name", IN_CHECK)

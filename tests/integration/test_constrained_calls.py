@@ -213,6 +213,7 @@ def report_of(name):
     )
 
 
+@pytest.mark.long("tests/integration/test_small_model.py::test_it_keeps_to_a_json_schema")
 @pytest.mark.small_model
 @pytest.mark.timeout(300)
 def test_llama_cpp_in_process_is_constrained_and_still_tells_its_progress(monkeypatch):
@@ -278,6 +279,7 @@ class Poem(BaseModel):
     text: str
 
 
+@pytest.mark.long("tests/integration/test_small_model.py::test_it_keeps_to_a_json_schema")
 @pytest.mark.small_model
 @pytest.mark.timeout(300)
 async def test_a_structured_answer_that_is_cut_off_is_asked_for_again(environment):

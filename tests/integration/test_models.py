@@ -387,6 +387,9 @@ print(time.monotonic())
 """
 
 
+@pytest.mark.long(
+    "tests/integration/test_small_model.py::test_it_streams_the_same_answer_in_pieces"
+)
 @pytest.mark.small_model
 def test_a_process_that_leaves_in_the_middle_of_an_answer_leaves_cleanly(small, within):
     _, path = small

@@ -137,6 +137,9 @@ def test_a_question_a_change_in_part_and_the_map(talk, server, notes, tmp_path):
     server.assert_done()
 
 
+@pytest.mark.long(
+    "tests/integration/test_tutor_in_a_terminal.py::test_a_question_a_change_in_part_and_the_map"
+)
 def test_a_patch_for_a_changed_file_is_never_applied_and_the_agent_recovers_in_the_same_run(
     talk, server, notes
 ):
@@ -165,6 +168,9 @@ def test_a_patch_for_a_changed_file_is_never_applied_and_the_agent_recovers_in_t
     server.assert_done()
 
 
+@pytest.mark.long(
+    "tests/integration/test_tutor_in_a_terminal.py::test_a_question_a_change_in_part_and_the_map"
+)
 def test_a_part_is_edited_in_the_editor_of_the_person(terminal, server, notes, tmp_path):
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nsed -i s/asked/heard/ "$1"\n')

@@ -48,9 +48,20 @@ def test_the_page_has_nothing_inline_and_nothing_from_elsewhere():
 
 
 @pytest.mark.node
-@pytest.mark.timeout(600)  # the linter reads all types: two minutes of processor time
-@pytest.mark.parametrize("command", ["check", "test"])
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("command", ["types", "lint:scripts", "test"])
 def test_the_web_checks_pass(command):
+    _run(command)
+
+
+@pytest.mark.node
+@pytest.mark.timeout(600)  # the linter reads all types anew for each component
+@pytest.mark.long("tests/e2e/web/test_build.py::test_the_web_checks_pass")
+def test_the_components_are_linted():
+    _run("lint:components")
+
+
+def _run(command):
     done = subprocess.run(
         ["npm", "run", "--silent", "--prefix", str(ROOT / "web"), command],
         capture_output=True,

@@ -81,10 +81,17 @@ def test_one_part_of_two_is_taken_and_the_agent_is_told(story, rig):
     assert "The reef is ancient." in told
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_files_stories.py"
+    "::test_of_the_documents_only_answers_leave_and_each_is_written_down"
+)
 def test_a_dropped_pdf_gives_up_a_sentence_by_its_meaning(story, pdf):
     story("files_meaning", None, str(pdf))
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_files_stories.py::test_one_part_of_two_is_taken_and_the_agent_is_told"
+)
 def test_the_default_agent_reads_a_pdf_changes_a_note_in_part_and_compares_two(story, rig, pdf):
     script = [
         calls("search_user_files", query="harbour built", top_k=1),
@@ -98,10 +105,18 @@ def test_the_default_agent_reads_a_pdf_changes_a_note_in_part_and_compares_two(s
     assert " | page 1 | next offset 275 @@" in told
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_files_stories.py"
+    "::test_of_the_documents_only_answers_leave_and_each_is_written_down"
+)
 def test_a_value_from_a_document_is_asked_about_with_its_passage(story):
     story("flow_card")
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_files_stories.py"
+    "::test_of_the_documents_only_answers_leave_and_each_is_written_down"
+)
 def test_everything_is_exported_deleted_and_imported(story):
     told = says("It says that the reef is old.")
     story("files_backup", [WORK, together(LIST, read("doc-reef")), told])
@@ -126,6 +141,10 @@ def test_of_the_documents_only_answers_leave_and_each_is_written_down(story):
     story("files_privacy", script)
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_files_stories.py"
+    "::test_of_the_documents_only_answers_leave_and_each_is_written_down"
+)
 def test_a_page_of_the_web_becomes_a_source_when_the_person_says_so(story):
     story("files_page")
 
@@ -157,7 +176,7 @@ def test_a_docx_file_becomes_a_source_and_one_that_unpacks_without_end_is_refuse
 
 
 @pytest.mark.long(
-    "tests/e2e/web/test_files_stories.py::test_a_dropped_pdf_gives_up_a_sentence_by_its_meaning"
+    "tests/e2e/web/test_files_stories.py::test_of_the_documents_only_answers_leave_and_each_is_written_down"
 )
 def test_the_nearest_eight_are_those_of_python_with_the_same_weights(story, tmp_path):
     place = tmp_path / "labelled.json"

@@ -24,6 +24,10 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield found
 
 
+@pytest.mark.long(
+    "tests/integration/server/test_shares.py"
+    "::test_whoever_has_the_link_reads_what_was_said_and_nothing_else"
+)
 def test_a_conversation_is_named_found_pinned_grouped_exported_and_shared(story):
     script = [
         says("The **sperm whale** dives to 2,250 m."),

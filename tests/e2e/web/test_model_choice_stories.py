@@ -30,6 +30,9 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield found
 
 
+@pytest.mark.long(
+    "tests/integration/server/test_model_choice.py::test_each_run_asks_the_model_that_was_chosen"
+)
 def test_a_model_is_chosen_switched_and_kept(rig, story):
     once = [says("Ten thousand metres."), says("Very wide.")]
     story("model_choice", [*once, *once], seconds=300)

@@ -22,6 +22,9 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield found
 
 
+@pytest.mark.long(
+    "tests/integration/engine/test_push.py::test_the_end_of_a_run_is_told_without_contents"
+)
 def test_a_person_whose_page_is_closed_is_told(story, rig):
     story("push", [says("Down we go.")])
     with psycopg.connect(rig.database) as connection:

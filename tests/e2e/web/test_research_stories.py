@@ -65,6 +65,10 @@ def test_research_that_fails_says_so_and_can_be_asked_again(story):
     story("research_fails", [says("I would rather not."), says("No."), says("No."), FIRST])
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_research_stories.py"
+    "::test_from_a_question_to_a_proof_that_the_page_and_the_terminal_judge_alike"
+)
 def test_passages_of_the_persons_documents_go_with_a_question_and_are_quoted(story):
     report = answer({"claims": [claim("The reef is 40 metres deep.", ("S1", REEF))]})
     story("research_documents", [FIRST, more(), report, judged(c1=True)], REEF)
@@ -72,7 +76,7 @@ def test_passages_of_the_persons_documents_go_with_a_question_and_are_quoted(sto
 
 @pytest.mark.long(
     "tests/e2e/web/test_research_stories.py"
-    "::test_passages_of_the_persons_documents_go_with_a_question_and_are_quoted"
+    "::test_from_a_question_to_a_proof_that_the_page_and_the_terminal_judge_alike"
 )
 def test_over_five_documents_and_the_sample_pages_only_listed_passages_leave(story):
     claims = [
@@ -84,6 +88,10 @@ def test_over_five_documents_and_the_sample_pages_only_listed_passages_leave(sto
     assert figures == {"passages": 8, "unlisted_bytes": 0}
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_research_stories.py"
+    "::test_from_a_question_to_a_proof_that_the_page_and_the_terminal_judge_alike"
+)
 def test_a_second_message_is_answered_or_extends_the_research(story, tmp_path):
     heard = "Beebe described what he saw to Gloria Hollister on deck"
     report = {"claims": [claim("The bathysphere went down to 923 metres in 1934.", ("S1", RECORD))]}

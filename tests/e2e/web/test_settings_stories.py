@@ -63,6 +63,10 @@ def stage(first: str, browser: str, log: Path) -> SimpleNamespace:
     return SimpleNamespace(url=words[0].rstrip("."), browser=browser, told={})
 
 
+@pytest.mark.long(
+    "tests/integration/server/test_model_setup.py"
+    "::test_a_choice_is_used_at_once_and_after_a_restart"
+)
 def test_a_model_is_set_up_on_ones_own_machine(serve, browser, ollama, tmp_path):
     ollama.pull_seconds = [120.0, 2.0]  # the first is cancelled
     with temporary_database("web") as database:
@@ -73,6 +77,9 @@ def test_a_model_is_set_up_on_ones_own_machine(serve, browser, ollama, tmp_path)
         assert "sk-ant" not in (tmp_path / "serve.log").read_text()
 
 
+@pytest.mark.long(
+    "tests/integration/server/test_model_setup.py::test_the_environment_wins_and_says_so"
+)
 @pytest.mark.parametrize("who", ["environment", "operator"])
 def test_what_others_decide_is_said(serve, browser, tmp_path, who):
     more = {"BATHYSPHERE_MODEL_MAIN": "ollama:llama3.2"}

@@ -65,6 +65,7 @@ def test_what_the_issuer_did_not_send_for_this_tab_is_refused(rig: Rig):
     tell(rig, "issuer_forgery", seconds=SECONDS)
 
 
+@pytest.mark.long("tests/integration/server/test_administration.py::test_everybody_else_is_refused")
 def test_administrators_have_a_page_and_nobody_else_has(rig: Rig):
     rig.model.play([])
     tell(rig, "administration", seconds=SECONDS)

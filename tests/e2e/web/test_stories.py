@@ -74,6 +74,7 @@ def test_from_the_first_question_to_a_streamed_answer(story):
     story("first_question", [slowly(says(DEEP), pause=0.05)])
 
 
+@pytest.mark.long("tests/e2e/web/test_build.py::test_the_web_checks_pass")
 def test_diagrams_are_drawn_and_what_is_hostile_in_them_does_nothing(story):
     story("diagrams", [says(DIAGRAMS)])
 
@@ -91,6 +92,7 @@ def test_an_ambiguous_request_is_asked_about_and_answered(story):
     story("clarify", [ask, says("How the money house began.")])
 
 
+@pytest.mark.long("tests/e2e/web/test_build.py::test_the_web_checks_pass")
 def test_news_of_a_hidden_page_is_shown_without_contents(story):
     script = [
         calls("write_file", file_path="/secret.md", content="a small secret"),
@@ -219,6 +221,10 @@ def test_a_server_that_asks_for_a_key_gets_it(story):
     story("key")
 
 
+@pytest.mark.long(
+    "tests/integration/server/test_memories.py"
+    "::test_written_by_the_agent_edited_and_deleted_by_the_person"
+)
 def test_a_person_reads_edits_and_deletes_what_an_agent_noted(rig, story):
     write = calls("write_file", file_path="/memories/drinks.md", content="Drinks tea.")
     answers = ["I noted it.", "You drink cocoa.", "I do not know."]

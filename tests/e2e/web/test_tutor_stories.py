@@ -68,6 +68,10 @@ NOTED = [
 ANSWERED = [move("concede", "They answered it."), says("So a price is not a use.")]
 
 
+@pytest.mark.long(
+    "tests/e2e/web/test_tutor_stories.py"
+    "::test_a_map_that_grows_with_the_talk_and_that_only_the_person_decides"
+)
 def test_what_the_person_writes_on_the_map_reaches_the_tutor_and_goes_out_as_files(story, rig):
     story("map_edit", [*NOTED, *ANSWERED], seconds=240)
     *_, before, _, after = (str(request.body) for request in rig.model.requests())

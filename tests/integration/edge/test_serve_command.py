@@ -53,6 +53,25 @@ def test_one_machine_starts_with_nothing_keeps_its_data_and_leaves_nothing_runni
     assert postgres_of(folder) == []
 
 
+def test_a_server_whose_model_has_no_key_says_so_and_starts(command, edge_database, tmp_path):
+    server = command(
+        "serve",
+        *("--database-url", edge_database.url, "--data-dir", str(tmp_path), "--port", "0"),
+        BATHYSPHERE_MODEL_MAIN="openai:gpt-5",
+        OPENAI_API_KEY="",
+        folder=tmp_path,
+    )
+    assert httpx.get(f"{server.url()}/ok").status_code == 200
+    server.send(signal.SIGINT)
+    assert server.ended() == 0
+    told = "".join(server.errors)
+    assert "warning: Model unavailable: openai:gpt-5 needs an API key (OPENAI_API_KEY)" in told
+
+
+@pytest.mark.long(
+    "tests/integration/edge/test_serve_command.py"
+    "::test_one_machine_starts_with_nothing_keeps_its_data_and_leaves_nothing_running"
+)
 def test_a_killed_server_does_not_keep_the_next_one_from_its_data(command, tmp_path):
     folder = tmp_path / "data"
     first = command("serve", "--data-dir", str(folder))
@@ -119,6 +138,10 @@ def test_keys_are_made_and_revoked_while_the_embedded_server_runs(command, tmp_p
     assert postgres_of(folder) == [postgres]
 
 
+@pytest.mark.long(
+    "tests/integration/edge/test_serve_command.py"
+    "::test_ctrl_c_hands_the_run_on_closes_streams_and_the_next_start_finishes_it"
+)
 def test_a_second_ctrl_c_does_not_wait(command, tmp_path):
     patient = {"BATHYSPHERE_STOP_DELAY_SECONDS": "60"}
     server = command("serve", "--data-dir", str(tmp_path / "data"), **patient)
