@@ -296,6 +296,34 @@ def test_no_pattern_takes_more_than_linear_time(path):
     assert {pattern.pattern: why for pattern, why in found.items() if why} == {}
 
 
+ONE_CHARACTER = {op.ANY, op.IN, op.LITERAL, op.NOT_LITERAL}
+
+
+def possessive_groups(parsed) -> Iterator[object]:
+    for kind, value in parsed:
+        if kind is op.POSSESSIVE_REPEAT and value[2][0][0] not in ONE_CHARACTER:
+            yield value
+        for inner in inner_of(kind, value):
+            yield from possessive_groups(inner)
+
+
+def has_possessive_group(pattern: re.Pattern) -> bool:
+    source = pattern.pattern
+    text = source if isinstance(source, str) else source.decode("latin-1")
+    return any(possessive_groups(_parser.parse(text, pattern.flags & ~re.DEBUG)))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(SRC).as_posix())
+def test_only_single_characters_are_repeated_possessively(path):
+    """Until Python 3.11.4, as in Debian 12, a group that is repeated so matches other text."""
+    assert [one.pattern for one, _ in patterns_of(path) if has_possessive_group(one)] == []
+
+
+def test_a_possessive_group_would_be_found():
+    assert has_possessive_group(re.compile(r"a(?:b|(?:[^c]++|d)*+)"))
+    assert not has_possessive_group(re.compile(r"(?:a++|[bc]*+)*\.?+"))
+
+
 def names_of_re(path: Path) -> set[str]:
     """Whatever a module imports of `re`, and under which name; `regex` is as good as `re`."""
     found = set()

@@ -11,7 +11,7 @@ from bathysphere.device.documents import Document
 MAX_PASSAGE = 1_000
 
 _WORD = re.compile(r"\w+")
-_BLOCK = re.compile(r"^(?:[^\S\n]*+\S[^\n]*+\n?+)++", re.MULTILINE)
+_BLOCK = re.compile(r"^[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*\n?+", re.MULTILINE)
 _SATURATION = 1.5
 _LENGTH = 0.75
 

@@ -32,7 +32,7 @@ Unsupported = Literal["mark", "drop"]
 """Whether a claim without support is kept and marked, or dropped and counted."""
 
 _URL = re.compile(r"https?://[^\s<>\"')\]]+", re.IGNORECASE)
-_MARKER = re.compile(r"(?:(?<!\s)\s++)?\[(?:\d++(?:\s*+[,;-]\s*+\d++)*+|q[0-9a-f]++)\]")
+_MARKER = re.compile(r"(?:(?<!\s)\s++)?\[(?:\d++(?:\s*+[,;-]\s*+\d++)*|q[0-9a-f]++)\]")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w'-]+(?:\s+[A-Z][\w'-]+)*")
 _REFUSED: dict[str, FindingCode] = {
     "absent": "quote_absent",

@@ -16,7 +16,9 @@ from bathysphere.evidence.quantities import numbers_differ
 _ASKED = re.compile(r'<(?:rule|sentence) id="([^"]+)"')
 _TOOL = re.compile(r"^(\w+): ", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
-_SENTENCE = re.compile(r"(?:\A|(?<=[!?])|(?<=\.)(?!\d))(?:[^.!?]++|\.(?=\d))++[.!?](?=\s|\Z)")
+_SENTENCE = re.compile(
+    r"(?:\A|(?<=[!?])|(?<=\.)(?!\d))(?:[^.!?]|\.(?=\d))[^.!?]*+(?:\.(?=\d)[^.!?]*+)*[.!?](?=\s|\Z)"
+)
 """Ends at a mark followed by a space; a decimal point does not end a sentence."""
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 _WORD = re.compile(r"[^\W_]{3,}")

@@ -16,7 +16,7 @@ from starlette.responses import Response
 _ESCAPE = b"\\u0000"
 MAX_DEPTH = 64
 """Maximum nesting of lists and objects, because graphs and serializers recurse."""
-_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 
