@@ -172,7 +172,10 @@ export class FakeServer {
       Object.assign(thread.wire.metadata, body['metadata']);
       return Response.json(thread.wire);
     }
-    if (part === 'state') return Response.json(this.#state(thread, run || undefined));
+    if (part === 'state') {
+      const headers = { 'x-applied-through-seq': String(thread.log.at(-1)?.seq ?? 0) };
+      return Response.json(this.#state(thread, run || undefined), { headers });
+    }
     if (part === 'history') return Response.json([]);
     if (part === 'stream') return this.#stream(id, Number(body['since'] ?? 0), signal);
     if (part === 'runs' && verb === 'cancel') return this.#cancel(thread, run);
@@ -202,7 +205,6 @@ export class FakeServer {
     }
     const thread = this.threads.get(id);
     if (!thread) return missing();
-    if (body['method'] === 'state.get') return success({ values: {} });
     const responses = params['responses'] as { interrupt_id: string }[];
     const given = new Set(responses.map((response) => response.interrupt_id));
     if (!thread.interrupts.some((question) => given.has(question.id))) {

@@ -32,7 +32,7 @@ from bathysphere.server.process.services import Services, open_services
 from bathysphere.server.protocol.commands import CommandHandler
 from bathysphere.server.protocol.feed import Feed
 from bathysphere.server.protocol.filter import Filter
-from bathysphere.server.protocol.position import WIDTH
+from bathysphere.server.protocol.position import WIDTH, Position
 from bathysphere.server.protocol.wire import WireEvent
 from bathysphere.server.schemas.protocol import Command
 
@@ -87,6 +87,16 @@ async def heard(
     return found
 
 
+async def identify(_: HTTPConnection) -> Owner:
+    return ALICE
+
+
+def client_of(services: Services) -> httpx.AsyncClient:
+    """A client of the server, to which Alice speaks."""
+    transport = httpx.ASGITransport(app=create_app(services=services, identify=identify))
+    return httpx.AsyncClient(transport=transport, base_url="http://test")
+
+
 async def heard_until(
     services: Services, thread: UUID, last: int, *, since: int = 0
 ) -> list[WireEvent]:
@@ -133,6 +143,27 @@ async def test_a_run_that_ends_while_a_reader_comes_is_told_whole(
         found = await heard(services, thread)
     assert "messages" in [event.channel for event in found]
     assert not any(event.is_synthetic for event in found)
+
+
+async def test_what_happens_while_a_state_is_read_is_after_the_position_it_names(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reader takes what is up to there for known, so that must be in the state."""
+    async with working(services):
+        thread = await start(services, "steps", {"name": "x", "steps": 2})
+        before = await services.events.last_id(thread)
+        read = services.states.read
+
+        async def slowly(*args: Any, **options: Any) -> Any:
+            state = await read(*args, **options)
+            await start(services, "steps", {"name": "y", "steps": 1}, thread)
+            return state
+
+        monkeypatch.setattr(services.states, "read", slowly)
+        async with client_of(services) as http:
+            answer = await http.get(f"/threads/{thread}/state")
+    assert answer.json()["values"]["items"] == ["x:0", "x:1"]
+    assert answer.headers["x-applied-through-seq"] == str(Position.end_of(before).seq)
 
 
 async def test_a_client_that_returns_gets_the_rest_without_a_replay_of_all_runs(
@@ -257,14 +288,9 @@ async def large(database: Database) -> AsyncIterator[Services]:
         yield opened
 
 
-async def identify(_: HTTPConnection) -> Owner:
-    return ALICE
-
-
 async def streamed(services: Services, thread: UUID, body: dict[str, Any]) -> list[Any]:
     """The states that `/runs/stream` sends to a stock client."""
-    transport = httpx.ASGITransport(app=create_app(services=services, identify=identify))
-    async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
+    async with client_of(services) as http:
         request = {"assistant_id": "large", "if_not_exists": "create", **body}
         answer = await http.post(f"/threads/{thread}/runs/stream", json=request)
     parts = [part.splitlines() for part in answer.text.split("\n\n")]

@@ -13,9 +13,21 @@ from bathysphere.server.langgraph_api.bounded_answers import NEXT_HEADER, JSONLi
 from bathysphere.server.langgraph_api.json_values import JSON
 from bathysphere.server.langgraph_api.strict_json import StrictRoute
 from bathysphere.server.process.services import Services
+from bathysphere.server.protocol.position import Position
 from bathysphere.server.schemas.threads import History, StateAt, StateUpdate, StateView
 
 router = APIRouter(prefix="/threads/{thread_id}", tags=["state"], route_class=StrictRoute)
+SEQ_HEADER = "x-applied-through-seq"
+FOLLOWABLE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            SEQ_HEADER: {
+                "description": "The newest event when the state was read; the state has it all.",
+                "schema": {"type": "integer"},
+            }
+        }
+    }
+}
 CUT: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
@@ -29,12 +41,14 @@ CUT: dict[int | str, dict[str, Any]] = {
 Subgraphs = Annotated[bool, Query(description="Include the states of subgraphs.")]
 
 
-@router.get("/state", response_model=StateView)
+@router.get("/state", response_model=StateView, responses=FOLLOWABLE)
 async def get(
     thread_id: ThreadId, owner: CurrentOwner, services: ServicesDep, subgraphs: Subgraphs = False
 ) -> Response:
     """Get the current state, from which a client starts when it opens a thread."""
-    return JSON(await services.states.read(thread_id, owner=owner, subgraphs=subgraphs))
+    last = await services.events.last_id(thread_id)  # first, so that the state has all until there
+    state = await services.states.read(thread_id, owner=owner, subgraphs=subgraphs)
+    return JSON(state, headers={SEQ_HEADER: str(Position.end_of(last).seq)})
 
 
 @router.post("/state", response_model=dict[str, Any])

@@ -226,9 +226,16 @@ export class Api {
     await this.send('DELETE', `/threads/${id}`);
   }
 
-  state(id: string, checkpoint?: string, { signal }: Waiting = {}): Promise<StateWire> {
+  state(id: string, checkpoint?: string): Promise<StateWire> {
     const place = checkpoint ? `/${encodeURIComponent(checkpoint)}` : '';
-    return this.send('GET', `/threads/${id}/state${place}`, undefined, { signal });
+    return this.send('GET', `/threads/${id}/state${place}`);
+  }
+
+  /** The newest state, and the number of an event that it has, with all before it. */
+  async currentState(id: string, waiting: Waiting): Promise<{ state: StateWire; position: number }> {
+    const response = await this.#ask('GET', `/threads/${id}/state`, undefined, waiting);
+    const position = Number(response.headers.get('x-applied-through-seq'));
+    return { state: (await response.json()) as StateWire, position };
   }
 
   history(id: string, { limit = 20, before }: { limit?: number; before?: string } = {}): Promise<StateWire[]> {
@@ -256,12 +263,6 @@ export class Api {
 
   async cancel(id: string, run: string): Promise<void> {
     await this.send('POST', `/threads/${id}/runs/${run}/cancel?wait=0&action=interrupt`);
-  }
-
-  /** Open questions and the number of the newest event, taken before anything else is read. */
-  async currentPosition(id: string, waiting: Waiting = {}): Promise<number> {
-    const answer = await this.command(id, 'state.get', { namespace: [], keys: [] }, waiting);
-    return answer.meta?.applied_through_seq ?? 0;
   }
 
   async command(
@@ -308,7 +309,12 @@ export class Api {
     }
   }
 
-  async send<T>(method: string, path: string, body?: unknown, { signal }: Waiting = {}): Promise<T> {
+  async send<T>(method: string, path: string, body?: unknown, waiting: Waiting = {}): Promise<T> {
+    const response = await this.#ask(method, path, body, waiting);
+    return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
+  }
+
+  async #ask(method: string, path: string, body?: unknown, { signal }: Waiting = {}): Promise<Response> {
     let response: Response;
     try {
       response = await this.fetch(path, { method, body: body === undefined ? undefined : JSON.stringify(body), signal });
@@ -316,7 +322,7 @@ export class Api {
       throw new Refusal('offline', text.errors.offline);
     }
     if (!response.ok) throw await refusalOf(response);
-    return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
+    return response;
   }
 }
 

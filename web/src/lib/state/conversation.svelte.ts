@@ -149,9 +149,8 @@ export class Conversation {
       return;
     }
     try {
-      const [position, state, runs] = await Promise.all([
-        this.api.currentPosition(this.id, { signal }),
-        this.api.state(this.id, undefined, { signal }),
+      const [{ state, position }, runs] = await Promise.all([
+        this.api.currentState(this.id, { signal }),
         this.api.runs(this.id, { signal }),
       ]);
       if (signal.aborted) return;
