@@ -110,6 +110,9 @@ await story(async ({ page }) => {
   await panel.getByRole('button', { name: 'Expand' }).click();
   const dialog = page.getByRole('dialog', { name: 'Argument map' });
   await dialog.locator('svg .node').first().waitFor();
+  const [space, drawn] = await Promise.all(['.room', '.room > svg'].map((part) => dialog.locator(part).boundingBox()));
+  const filled = Math.max(drawn.width / space.width, drawn.height / space.height);
+  assert.ok(filled > 0.5, `the drawing fills ${filled} of its room`);
   await accessible(page, 'the large map');
   await shoot(page, 'map-large-desktop-light');
   await page.keyboard.press('Escape');

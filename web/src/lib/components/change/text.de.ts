@@ -3,5 +3,6 @@ import type { changeText as english } from './text';
 
 export const changeText: Translation<typeof english> = {
   added: 'hinzugefügt: ',
+  label: 'Änderung',
   removed: 'entfernt: ',
 };
