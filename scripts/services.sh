@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install and start PostgreSQL (127.0.0.1:5432), Redis (127.0.0.1:6379), PgBouncer, Prometheus and Chromium for the tests, if missing.
+# Install and start PostgreSQL (127.0.0.1:5432), Redis (127.0.0.1:6379), PgBouncer, Prometheus, libfaketime and Chromium for the tests, if missing.
 set -euo pipefail
 
 port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
@@ -42,6 +42,10 @@ if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
   (cd "$folder" && apt-get download -qq prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb .)
   cp "$folder/usr/bin/prometheus" "$folder/usr/bin/promtool" /usr/local/bin/
   rm -r "$folder"
+fi
+if ! ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1; then
+  # Moves the clocks of single processes in `make faults-operations`.
+  install libfaketime
 fi
 if [ ! -x /usr/bin/chromium ]; then
   # Runs the user stories.

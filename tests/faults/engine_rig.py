@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -225,9 +225,9 @@ async def open_rig(
 
 
 class Nursery:
-    """Forks worker and API processes."""
+    """Forks worker and API processes, if asked with changed environment variables."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         script = Path(__file__).with_name("worker_process.py")
         self._process = subprocess.Popen(
             [sys.executable, str(script)],
@@ -235,6 +235,7 @@ class Nursery:
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
+            env={**os.environ, **(environment or {})},
         )
 
     def close(self) -> None:

@@ -1,34 +1,49 @@
-"""What happens to a service in operation: upgrades, and processes that hang, die or come back.
+"""What happens to a service in operation: upgrades, and what hangs, dies, fills up or comes back.
 
 Each scenario runs the same load on an API process and two workers: threads are made, runs are
 started, states are read. Counted are acknowledged runs that did not end well (`lost`), steps that a
-thread has twice (`doubled`), and refusals by the server (`http_5xx`). The last line is JSON.
+thread has twice (`doubled`), and failed requests: `http_5xx`, or `refused` in the scenarios where
+the database is away for a while. The last line is JSON.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from unittest.mock import patch
 from uuid import UUID, uuid4
 
 import httpx
 import psycopg
 from engine_rig import ALICE, QUICK, ApiProcess, Nursery, Rig, WorkerProcess, open_rig, own_database
-from own_services import OwnRedis, own_redis
+from own_services import (
+    OwnPostgres,
+    OwnRedis,
+    own_postgres,
+    own_redis,
+    own_replicated_postgres,
+    postgres_programs,
+)
 from tally import say
 
+from bathysphere.engine.database.dumps import back_up, restore
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.runs.executor import Limits
 
 STEPS = 3
 RUNS_A_SECOND = 10
-END_SECONDS = 60
+END_SECONDS = 120
+QUEUED = 1000
+DISK_MEGABYTES = 400
 KILLS_A_SECOND = 100 / 60
 RUN = {
     "assistant_id": "steps",
@@ -57,15 +72,21 @@ class Load:
                 group.create_task(self._one(client))
                 await asyncio.sleep(1 / RUNS_A_SECOND)
 
-    async def _one(self, client: httpx.AsyncClient) -> None:
+    async def start_run(self, client: httpx.AsyncClient) -> tuple[UUID, str] | None:
+        """Start a run on a thread of its own; return both ids."""
         thread = uuid4()
         began = time.monotonic()
         started = await self._call(client, "POST", f"/threads/{thread}/runs", RUN)
         self.start_seconds.append(time.monotonic() - began)
         if started is None:
+            return None
+        self.runs[thread] = UUID(started["run_id"])
+        return thread, started["run_id"]
+
+    async def _one(self, client: httpx.AsyncClient) -> None:
+        if (started := await self.start_run(client)) is None:
             return
-        run = started["run_id"]
-        self.runs[thread] = UUID(run)
+        thread, run = started
         await self._call(client, "GET", f"/threads/{thread}/runs/{run}")
         await self._call(client, "GET", f"/threads/{thread}/state")
         await self._call(client, "POST", "/threads/search", {"limit": 3})
@@ -101,25 +122,65 @@ class Load:
 
 
 @dataclass(kw_only=True)
+class Place:
+    """Where a scenario stores its data, and the servers of its own, if it needs them."""
+
+    database: Database
+    servers: list[OwnPostgres] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
 class World:
     """The processes of a scenario."""
 
     nursery: Nursery
-    database: Database
+    place: Place
     redis: OwnRedis
-    workers: list[WorkerProcess]
-    load: Load
     seconds: float
+    nurseries: ExitStack
+    load: Load = field(init=False)
+    workers: list[WorkerProcess] = field(default_factory=list)
+    apis: list[ApiProcess] = field(default_factory=list)
 
-    async def start_worker(self) -> WorkerProcess:
+    @property
+    def database(self) -> Database:
+        """Where the data is stored."""
+        return self.place.database
+
+    def start(self) -> None:
+        """Start an API process and two workers, and put the load on them."""
+        self.load = Load(address=self._start_api(self.nursery).address)
+        self.workers += [self._start_worker(self.nursery) for _ in range(2)]
+
+    async def start_worker(self, nursery: Nursery | None = None) -> WorkerProcess:
         """Start one more worker."""
-        return await asyncio.to_thread(
-            self.nursery.start,
-            self.database,
-            redis=self.redis.url,
-            worker=QUICK,
-            limits=Limits(),
-        )
+        return await asyncio.to_thread(self._start_worker, nursery or self.nursery)
+
+    def replace_workers(self) -> None:
+        """Start a worker for each that is gone."""
+        self.workers[:] = [self._start_worker(self.nursery) for _ in self.workers]
+
+    def open_nursery(self, environment: dict[str, str]) -> Nursery:
+        """Open another nursery, for processes with these environment variables."""
+        return self.nurseries.enter_context(closing(Nursery(environment)))
+
+    async def start_api(self, nursery: Nursery | None = None) -> None:
+        """Start one more API process, and direct the load to it."""
+        api = await asyncio.to_thread(self._start_api, nursery or self.nursery)
+        self.load.address = api.address
+
+    def end(self) -> None:
+        """End all processes."""
+        for process in (*self.apis, *self.workers):
+            process.end()
+
+    def _start_api(self, nursery: Nursery) -> ApiProcess:
+        api = nursery.serve(self.database, redis=self.redis.url)
+        self.apis.append(api)
+        return api
+
+    def _start_worker(self, nursery: Nursery) -> WorkerProcess:
+        return nursery.start(self.database, redis=self.redis.url, worker=QUICK, limits=Limits())
 
 
 @dataclass(kw_only=True)
@@ -129,12 +190,42 @@ class Outcome:
     lost: int
     doubled: int
     http_5xx: int
+    refused: int
     runs: int
     start_p99: float
     attempts_lost: int
 
 
-Scenario = Callable[[World], Awaitable[None]]
+# ── places ──
+
+
+@contextmanager
+def anywhere() -> Iterator[Place]:
+    """A database of the machine's own PostgreSQL."""
+    with own_database() as database:
+        yield Place(database=database)
+
+
+@contextmanager
+def on_a_small_disk() -> Iterator[Place]:
+    """A PostgreSQL whose disk can be filled."""
+    with own_postgres(megabytes=DISK_MEGABYTES) as server, own_database(server.url) as database:
+        yield Place(database=database, servers=[server])
+
+
+@contextmanager
+def with_a_replica() -> Iterator[Place]:
+    """Two PostgreSQL servers, of which clients choose the one that may be written."""
+    with own_replicated_postgres() as (primary, replica):
+        both = f"postgresql://root@127.0.0.1:{primary.port},127.0.0.1:{replica.port}"
+        with (
+            patch.dict(os.environ, PGTARGETSESSIONATTRS="read-write"),
+            own_database(both) as database,
+        ):
+            yield Place(database=database, servers=[primary, replica])
+
+
+# ── what happens ──
 
 
 async def upgrade(world: World) -> None:
@@ -161,7 +252,7 @@ async def _under_load(world: World, *events: Callable[[], None]) -> None:
     loading = asyncio.create_task(world.load.go_on_for(world.seconds))
     for event in events:
         await asyncio.sleep(world.seconds / (len(events) + 1))
-        event()
+        await asyncio.to_thread(event)
     await loading
 
 
@@ -169,10 +260,87 @@ async def workers_are_killed(world: World) -> None:
     """Both workers are killed, with runs in hand and in the queue."""
     loading = asyncio.create_task(world.load.go_on_for(world.seconds))
     await asyncio.sleep(world.seconds / 2)
+    await _replace_killed_workers(world)
+    await loading
+
+
+async def a_long_queue(world: World) -> None:
+    """Both workers are killed with a thousand runs in the queue."""
+    async with httpx.AsyncClient(base_url=world.load.address, timeout=30) as client:
+        for _ in range(QUEUED // 20):
+            await asyncio.gather(*(world.load.start_run(client) for _ in range(20)))
+    await _replace_killed_workers(world)
+
+
+async def _replace_killed_workers(world: World) -> None:
     for worker in world.workers:
         worker.kill()
-    world.workers[:] = [await world.start_worker() for _ in world.workers]
-    await loading
+    await asyncio.to_thread(world.replace_workers)
+
+
+async def replica_is_promoted(world: World) -> None:
+    """The primary dies, and its replica takes over."""
+    primary, replica = world.place.servers
+
+    def fail_over() -> None:
+        primary.stop("immediate")
+        replica.promote()
+
+    await _under_load(world, fail_over)
+
+
+async def disk_is_full(world: World) -> None:
+    """PostgreSQL's disk is full until an operator makes room."""
+    [server] = world.place.servers
+    ballast = server.folder / "ballast"
+
+    def fill() -> None:
+        with ballast.open("wb") as file:
+            free = os.statvfs(server.folder)
+            os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize)
+
+    def make_room() -> None:
+        ballast.unlink()
+        server.ensure_started()
+
+    await _under_load(world, fill, make_room)
+
+
+async def clocks_are_wrong(world: World) -> None:
+    """Clocks are ten minutes off: a worker behind its API hands over its runs, one ahead dies."""
+    ahead, behind = (world.open_nursery(_clock(offset)) for offset in ("+10m", "-10m"))
+    await asyncio.to_thread(world.end)
+    await world.start_api(ahead)
+    world.workers[:] = [await world.start_worker(one) for one in (behind, ahead)]
+    hands_over, dies = world.workers
+    await _under_load(world, hands_over.drain, dies.kill, world.replace_workers)
+
+
+def _clock(offset: str) -> dict[str, str]:
+    """Variables that move a process's clock, but not how fast time goes by for it."""
+    [library] = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
+    moved = {"FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    return {"LD_PRELOAD": str(library), **moved}
+
+
+async def database_is_restored(world: World) -> None:
+    """A backup that was made under load is restored: what it has goes on as if nothing was."""
+    with tempfile.TemporaryDirectory() as folder:
+        backup = Path(folder, "backup")
+        programs = postgres_programs()
+        known: dict[UUID, UUID] = {}
+
+        def write_backup() -> None:
+            known.update(world.load.runs)
+            back_up(world.database.url, backup, programs=programs)
+
+        await _under_load(world, write_backup)
+        await asyncio.to_thread(world.end)
+        await asyncio.to_thread(restore, world.database.url, backup, programs=programs)
+    world.load.runs = known
+    await world.start_api()
+    await asyncio.to_thread(world.replace_workers)
+    await world.load.go_on_for(world.seconds / 2)
 
 
 async def one_run_is_poison(world: World) -> None:
@@ -239,15 +407,35 @@ async def _submit_twice(load: Load, address: Callable[[], str]) -> None:
     load.wrong_results += len(answered)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """What happens, and where."""
+
+    happens: Callable[[World], Awaitable[None]]
+    place: Callable[[], AbstractContextManager[Place]] = anywhere
+    loses_attempts: bool = False
+    """Whether runs are begun again: their worker or its database is lost."""
+    is_away: bool = False
+    """Whether the database is away for a while, so that requests are refused."""
+
+
 SCENARIOS: dict[str, Scenario] = {
-    "upgrade": upgrade,
-    "redis_hangs": redis_hangs,
-    "redis_is_gone": redis_is_gone,
-    "workers_are_killed": workers_are_killed,
-    "one_run_is_poison": one_run_is_poison,
-    "api_is_killed": api_is_killed,
+    "upgrade": Scenario(happens=upgrade),
+    "redis_hangs": Scenario(happens=redis_hangs),
+    "redis_is_gone": Scenario(happens=redis_is_gone),
+    "workers_are_killed": Scenario(happens=workers_are_killed, loses_attempts=True),
+    "a_long_queue": Scenario(happens=a_long_queue, loses_attempts=True),
+    "one_run_is_poison": Scenario(happens=one_run_is_poison, loses_attempts=True),
+    "api_is_killed": Scenario(happens=api_is_killed),
+    "clocks_are_wrong": Scenario(happens=clocks_are_wrong, loses_attempts=True),
+    "replica_is_promoted": Scenario(
+        happens=replica_is_promoted, place=with_a_replica, loses_attempts=True, is_away=True
+    ),
+    "disk_is_full": Scenario(
+        happens=disk_is_full, place=on_a_small_disk, loses_attempts=True, is_away=True
+    ),
+    "database_is_restored": Scenario(happens=database_is_restored, loses_attempts=True),
 }
-LOSES_WORKERS = ("workers_are_killed", "one_run_is_poison")
 
 
 def _add_columns(database: Database) -> None:
@@ -270,7 +458,7 @@ def _write_newer_work(database: Database) -> None:
         )
 
 
-async def _judge(world: World, rig: Rig) -> Outcome:
+async def _judge(scenario: Scenario, world: World, rig: Rig) -> Outcome:
     """Wait for the runs to end, and compare their threads with what they must have."""
     expected = [f"a:{n}" for n in range(STEPS)]
     lost, doubled, attempts_lost = world.load.wrong_results, 0, 0
@@ -284,10 +472,12 @@ async def _judge(world: World, rig: Rig) -> Outcome:
         lost += run.status != "success" or not set(expected) <= set(items)
         doubled += len(items) != len(set(items))
         attempts_lost += run.attempt - 1
+    failed = sum(code >= 500 for code in world.load.codes)
     return Outcome(
         lost=lost,
         doubled=doubled,
-        http_5xx=sum(code >= 500 for code in world.load.codes),
+        http_5xx=0 if scenario.is_away else failed,
+        refused=failed if scenario.is_away else 0,
         runs=len(world.load.runs),
         start_p99=round(world.load.start_p99, 3),
         attempts_lost=attempts_lost,
@@ -296,40 +486,22 @@ async def _judge(world: World, rig: Rig) -> Outcome:
 
 def play(scenario: Scenario, *, seconds: float) -> Outcome:
     """Play a scenario on servers and processes of its own."""
-    nursery = Nursery()
-    try:
-        with (
-            own_database() as database,
-            own_redis() as redis,
-            _api(nursery, database, redis) as api,
-            nursery.workers(database, 2, redis=redis.url, worker=QUICK, limits=Limits()) as workers,
-        ):
-            world = World(
-                nursery=nursery,
-                database=database,
-                redis=redis,
-                workers=workers,
-                load=Load(address=api.address),
-                seconds=seconds,
-            )
+    with scenario.place() as place, own_redis() as redis, ExitStack() as nurseries:
+        nursery = nurseries.enter_context(closing(Nursery()))
+        world = World(
+            nursery=nursery, place=place, redis=redis, seconds=seconds, nurseries=nurseries
+        )
+        try:
+            world.start()
             return asyncio.run(_play(scenario, world))
-    finally:
-        nursery.close()
+        finally:
+            world.end()
 
 
 async def _play(scenario: Scenario, world: World) -> Outcome:
-    await scenario(world)
+    await scenario.happens(world)
     async with open_rig(world.database, redis_url=world.redis.url) as rig:
-        return await _judge(world, rig)
-
-
-@contextmanager
-def _api(nursery: Nursery, database: Database, redis: OwnRedis) -> Iterator[ApiProcess]:
-    api = nursery.serve(database, redis=redis.url)
-    try:
-        yield api
-    finally:
-        api.end()
+        return await _judge(scenario, world, rig)
 
 
 def summary(outcomes: dict[str, Outcome]) -> dict[str, object]:
@@ -340,6 +512,7 @@ def summary(outcomes: dict[str, Outcome]) -> dict[str, object]:
         "lost": sum(one.lost for one in outcomes.values()),
         "doubled": sum(one.doubled for one in outcomes.values()),
         "http_5xx": sum(one.http_5xx for one in outcomes.values()),
+        "refused": sum(one.refused for one in outcomes.values()),
         "start_p99_s": {name: one.start_p99 for name, one in outcomes.items()},
     }
 

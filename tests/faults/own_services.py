@@ -47,14 +47,20 @@ def servant() -> str | None:
 
 
 @contextmanager
-def own_folder() -> Iterator[Path]:
-    """A folder that this user may write."""
+def own_folder(*, megabytes: int | None = None) -> Iterator[Path]:
+    """A folder that this user may write; on a disk of its own if that has a size."""
     folder = Path(tempfile.mkdtemp(prefix="faults_"))
+    if megabytes is not None:
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "t", folder], check=True
+        )
     if (name := servant()) is not None:
         shutil.chown(folder, user=name)
     try:
         yield folder
     finally:
+        if megabytes is not None:
+            subprocess.run(["umount", folder], check=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -113,21 +119,37 @@ class OwnPostgres:
 
     pauses: tuple[float, ...] = (1, 3, 9)
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, primary: "OwnPostgres | None" = None) -> None:
         self._programs = postgres_programs()
+        self.folder = folder
         self._data = folder / "data"
         self._log = folder / "log"
         self.port = free_port()
         self.url = f"postgresql://root@127.0.0.1:{self.port}"
         self.restarts = 0
+        if primary is None:
+            self._initialize()
+        else:
+            self._copy(primary)
+
+    def _initialize(self) -> None:
         call(self._programs / "initdb", "-D", self._data, "-U", "root", "-A", "trust", "-E", "UTF8")
-        settings = (
+        self.configure(
             f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nmax_connections = 300\n"
-            f"unix_socket_directories = '{folder}'\nshared_buffers = 64MB\n"
+            f"unix_socket_directories = '{self.folder}'\nshared_buffers = 64MB\n"
             "log_min_messages = log\nlog_line_prefix = '%m [%p] '\n"
             # A connection that never sends its first packet holds up a shutdown this long.
             "authentication_timeout = 2s\n"
         )
+
+    def _copy(self, primary: "OwnPostgres") -> None:
+        source = f"host=127.0.0.1 port={primary.port} user=root application_name=replica"
+        program = self._programs / "pg_basebackup"
+        call(program, "-D", self._data, "-d", source, "-R", "-X", "stream", "-c", "fast")
+        self.configure(f"port = {self.port}\nunix_socket_directories = '{self.folder}'\n")
+
+    def configure(self, settings: str) -> None:
+        """Add lines to the configuration, for the next start."""
         with (self._data / "postgresql.conf").open("a") as config:
             config.write(settings)
 
@@ -144,6 +166,19 @@ class OwnPostgres:
             self._control("restart", "-m", how)
         except RigLost as error:
             self._revive(error)
+
+    def reload(self) -> None:
+        """Read the configuration again."""
+        self._control("reload")
+
+    def promote(self) -> None:
+        """Make this replica the primary."""
+        self._control("promote")
+
+    def ensure_started(self) -> None:
+        """Start it unless it runs or is about to."""
+        if not self._is_up():
+            self._revive(RigLost("it does not answer"))
 
     def log(self) -> str:
         """The last lines of the server's log."""
@@ -177,8 +212,9 @@ class OwnPostgres:
 
 
 @contextmanager
-def own_postgres() -> Iterator[OwnPostgres]:
-    with own_folder() as folder:
+def own_postgres(*, megabytes: int | None = None) -> Iterator[OwnPostgres]:
+    """A PostgreSQL of its own; on a disk of its own if that has a size."""
+    with own_folder(megabytes=megabytes) as folder:
         server = OwnPostgres(folder)
         server.start()
         with psycopg.connect(f"{server.url}/postgres", autocommit=True) as connection:
@@ -189,6 +225,21 @@ def own_postgres() -> Iterator[OwnPostgres]:
             # The folder is deleted in any case, so nothing may still write there.
             with suppress(RigLost):
                 server.stop("immediate")
+
+
+@contextmanager
+def own_replicated_postgres() -> Iterator[tuple[OwnPostgres, OwnPostgres]]:
+    """A primary, and a replica that has every commit before it is acknowledged."""
+    with own_postgres() as primary, own_folder() as folder:
+        replica = OwnPostgres(folder, primary=primary)
+        replica.start()
+        primary.configure("synchronous_standby_names = 'replica'\n")
+        primary.reload()
+        try:
+            yield primary, replica
+        finally:
+            with suppress(RigLost):
+                replica.stop("immediate")
 
 
 class OwnRedis:
