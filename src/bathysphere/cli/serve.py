@@ -3,7 +3,8 @@
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,15 @@ from bathysphere.cli.targets import add_targets, find_selection, served_agents
 from bathysphere.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from bathysphere.agents.research.settings import ResearchSettings
     from bathysphere.engine.graphs import Graphs
     from bathysphere.middleware.memories import MemoryMode
     from bathysphere.models.settings import ModelSettings
     from bathysphere.registry.agents import Agent
     from bathysphere.registry.selection import Selection
+    from bathysphere.server.process.api_processes import ApiProcess
     from bathysphere.server.process.lifecycle import Ready
     from bathysphere.server.process.served_models import BuildGraphs
     from bathysphere.server.process.settings import ServerSettings
@@ -46,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--no-worker", action="store_true", help="serve the API only; run workers separately"
+    )
+    parser.add_argument(
+        "--api-processes",
+        type=int,
+        metavar="N",
+        help="API processes that share the port, with --no-worker (default: 1)",
     )
     add_process(parser)
 
@@ -122,8 +132,45 @@ def run(args: argparse.Namespace) -> int:
         )
     print("Starting…", file=sys.stderr)
     selection = find_selection(args.targets)
+    if settings.api_processes > 1:
+        return _share_port(settings, selection, is_only=args.only, works=works)
     agents = served_agents(selection, is_only=args.only)
     run_server(settings, agents, selection=selection, works=works)
+    return 0
+
+
+def _share_port(
+    settings: "ServerSettings", selection: "Selection", *, is_only: bool, works: bool
+) -> int:
+    """Serve in several processes.
+
+    Raises:
+        ConfigError: They would need what only one process can have.
+    """
+    import os
+
+    from bathysphere.server.process.api_processes import fork_api_processes
+    from bathysphere.server.process.listener import listen
+
+    if works or settings.is_embedded or not hasattr(os, "fork"):
+        raise ConfigError(
+            "Several API processes need PostgreSQL, Redis and workers of their own",
+            hint="pass --no-worker, --redis-url and --database-url, and start `bathysphere worker`"
+            " (not on Windows)",
+        )
+    listening = listen(settings.host, settings.port)
+    process = fork_api_processes(settings.api_processes)
+    if settings.metrics_port:
+        port = settings.metrics_port + process.number
+        settings = settings.model_copy(update={"metrics_port": port})
+    run_server(
+        settings,
+        served_agents(selection, is_only=is_only),
+        selection=selection,
+        works=False,
+        listening=listening,
+        process=process,
+    )
     return 0
 
 
@@ -145,6 +192,8 @@ def run_server(
     *,
     selection: "Selection | None" = None,
     works: bool = True,
+    listening: "socket | None" = None,
+    process: "ApiProcess | None" = None,
     on_url: Callable[[str], None] | None = None,
     companion: "Companion | None" = None,
 ) -> None:
@@ -155,6 +204,8 @@ def run_server(
         agents: The agents by name.
         selection: The projects, with what they set beside their graphs.
         works: Whether this process executes runs, too.
+        listening: The socket that it shares with other processes.
+        process: Which of these processes it is; only the first speaks.
         on_url: Called with the address when the server is ready.
         companion: Runs beside the server; gets the graphs, and a function that makes others.
     """
@@ -180,20 +231,16 @@ def run_server(
     payments = PaymentSettings.from_environment()
     setup = open_setup(settings, environment, works=works, is_paid=payments.is_on)
     models = setup.settings if setup is not None else environment
-    warn_about_models(models)
+    is_first = process is None or process.number == 0
+    if is_first:
+        warn_about_models(models)
     research_settings = ResearchSettings.from_environment()
     mcp = configured_hub()
     storage = StorageSettings.from_environment()
     workspaces = Workspaces.open(storage)
 
-    def on_ready(ready: "Ready") -> None:
-        _announce(ready, settings, model=models.choice("main").name)
-        print(f"Workspaces: {storage.summary}", flush=True)
-        if note := server_policy_note(research_settings.policy_file):
-            print(note, flush=True)
-        if on_url is not None:
-            on_url(ready.url)
-
+    notes = [f"Workspaces: {storage.summary}", server_policy_note(research_settings.policy_file)]
+    announce = partial(_announce, settings=settings, model=models.choice("main").name, notes=notes)
     memories = MemorySettings.from_environment().memories
     config = research_of(settings, models, research_settings)
     research = ResearchService(models=models, research=config)
@@ -211,7 +258,10 @@ def run_server(
         graphs=graphs,
         research=research,
         with_worker=works,
-        on_ready=on_ready,
+        on_ready=partial(
+            _report_ready, announce=announce if is_first else None, process=process, on_url=on_url
+        ),
+        listening=listening,
         payments=payments,
         workspaces=workspaces,
         list_models=served.cards,
@@ -225,7 +275,8 @@ def run_server(
     run_loop(
         server if companion is None else _with_companion(server, companion(graphs, served.make))
     )
-    print("Stopped.", file=sys.stderr)
+    if is_first:
+        print("Stopped.", file=sys.stderr)
 
 
 def graph_builder(
@@ -281,7 +332,25 @@ def server_policy_note(path: Path | None) -> str | None:
     return f"Research policy: the one that ships; set {PREFIX}POLICY_FILE={local} to use {local}"
 
 
-def _announce(ready: "Ready", settings: "ServerSettings", *, model: str) -> None:
+def _report_ready(
+    ready: "Ready",
+    *,
+    announce: "Callable[[Ready], None] | None",
+    process: "ApiProcess | None",
+    on_url: Callable[[str], None] | None,
+) -> None:
+    """Tell whoever waits for this process."""
+    if process is not None:
+        process.report_ready()
+    if announce is not None:
+        announce(ready)
+    if on_url is not None:
+        on_url(ready.url)
+
+
+def _announce(
+    ready: "Ready", *, settings: "ServerSettings", model: str, notes: Sequence[str | None]
+) -> None:
     print(f"Open {ready.url} in your browser. Model: {model}")
     if settings.is_embedded:
         print(f"Data is stored in {settings.data_dir}. Press Ctrl-C to stop.")
@@ -293,6 +362,9 @@ def _announce(ready: "Ready", settings: "ServerSettings", *, model: str) -> None
             "the project's own" if is_own else "API key (`bathysphere keys create`) or bearer token"
         )
         print(f"Authentication: {way}.")
+    for note in filter(None, notes):
+        print(note)
+    sys.stdout.flush()
 
 
 def warn_about_models(models: "ModelSettings") -> None:

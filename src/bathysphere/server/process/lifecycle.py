@@ -86,6 +86,7 @@ async def serve(
     graphs: Graphs,
     with_worker: bool,
     on_ready: OnReady,
+    listening: socket.socket | None = None,
     payments: PaymentSettings | None = None,
     workspaces: Workspaces | None = None,
     research: ResearchService | None = None,
@@ -97,12 +98,16 @@ async def serve(
     memories: MemoryMode = "opt-in",
     title_model: TitleModel | None = None,
 ) -> None:
-    """Serve requests until a signal arrives; `with_worker` also executes runs."""
+    """Serve requests until a signal arrives; `with_worker` also executes runs.
+
+    It listens on `listening`, which other processes may share, or else opens a socket.
+    """
     project = project or ProjectOptions()
     settings = allow_mint(settings, payments)
     await graphs.prepare()
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(contextlib.closing(listen(settings.host, settings.port)))
+        listening = listening or listen(settings.host, settings.port)
+        stack.enter_context(contextlib.closing(listening))
         url = url_of(listening)
         await stack.enter_async_context(tracing_of(settings, "bathysphere-api"))
         database = await stack.enter_async_context(
@@ -392,9 +397,3 @@ async def _app(
 def _is_for_one_user(settings: ServerSettings) -> bool:
     """Whether only the user who started the server may connect."""
     return settings.is_anonymous and settings.is_loopback and can_check_peers()
-
-
-@contextmanager
-def _closing(listening: socket.socket) -> Iterator[socket.socket]:
-    with contextlib.closing(listening):
-        yield listening

@@ -75,6 +75,10 @@ class ServerSettings(AuthSettings):
         " without encryption.",
     )
     migrate: bool = Field(default=True, description="Run database migrations at startup.")
+    api_processes: PositiveInt = Field(
+        default=1,
+        description="API processes that share the port; several require `--no-worker`.",
+    )
     redis_url: SecretStr | None = Field(
         default=None,
         description="Redis URL for live events; default: in memory, for one process only.",
