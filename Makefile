@@ -127,7 +127,7 @@ faults-interrupts: ## Answer nested, parallel interrupts in every seeded way; la
 faults-flow: ## Answer questions of flow control and file approvals in random schedules; last line is JSON
 	$(PY) tests/faults/flow_campaign.py --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
 
-faults-operations: ## Upgrade under load, lose Redis and all workers, run poison (SECONDS each, ONLY); last line is JSON
+faults-operations: ## Upgrade, fail over, fill the disk, move clocks, restore, lose Redis and workers (SECONDS each, ONLY); last line is JSON
 	@scripts/services.sh
 	$(PY) -W ignore tests/faults/operations_campaign.py --seconds $(or $(SECONDS),60) --only "$(ONLY)"
 

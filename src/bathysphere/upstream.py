@@ -44,6 +44,9 @@ from langgraph._internal._constants import (
 # Collects the types that a graph's state declares, which a strict serializer may construct.
 from langgraph._internal._serde import collect_allowlist_from_schemas
 
+# Makes the ids of checkpoints.
+from langgraph.checkpoint.base import id as _checkpoint_ids
+
 # The snapshot of a delta channel in a checkpoint's values; stored as a blob.
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
 from langgraph.types import Command
@@ -75,6 +78,7 @@ __all__ = [
     "collect_allowlist_from_schemas",
     "decision_schema",
     "file_type_of",
+    "follow_checkpoint_id",
     "infer_model_provider",
     "merge_message_writes",
     "updates_of",
@@ -114,3 +118,9 @@ def authorization_handler(auth: Auth, resource: str, action: str) -> Callable[..
         if found := auth._handlers.get(place):
             return found[-1]
     return auth._global_handlers[-1] if auth._global_handlers else None
+
+
+def follow_checkpoint_id(checkpoint_id: str) -> None:
+    """Let the ids of this process's next checkpoints be greater than this one."""
+    made_at = _checkpoint_ids.UUID(checkpoint_id).time
+    _checkpoint_ids._last_v6_timestamp = max(made_at, _checkpoint_ids._last_v6_timestamp or 0)

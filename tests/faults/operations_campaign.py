@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -295,9 +295,9 @@ async def disk_is_full(world: World) -> None:
     ballast = server.folder / "ballast"
 
     def fill() -> None:
-        with ballast.open("wb") as file:
-            free = os.statvfs(server.folder)
-            os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize)
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(2**20))
 
     def make_room() -> None:
         ballast.unlink()
@@ -469,7 +469,9 @@ async def _judge(scenario: Scenario, world: World, rig: Rig) -> Outcome:
             await asyncio.sleep(0.05)
             run = await rig.runs.get(run_id, owner=ALICE)
         items = await rig.items(thread)
-        lost += run.status != "success" or not set(expected) <= set(items)
+        if run.status != "success" or not set(expected) <= set(items):
+            say(f"lost: {run.run_id} is {run.status} after {run.attempt} attempts: {run.error}")
+            lost += 1
         doubled += len(items) != len(set(items))
         attempts_lost += run.attempt - 1
     failed = sum(code >= 500 for code in world.load.codes)

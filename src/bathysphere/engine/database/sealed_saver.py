@@ -26,7 +26,7 @@ from typing_extensions import override
 from bathysphere.engine.database.pool import Connection, Pool
 from bathysphere.engine.encryption.cipher import TenantCipher
 from bathysphere.engine.encryption.places import Place, channel_place, write_place
-from bathysphere.upstream import DeltaSnapshot
+from bathysphere.upstream import DeltaSnapshot, follow_checkpoint_id
 
 _delta_of: ContextVar[tuple[str, str]] = ContextVar("delta_of")
 """The thread and namespace whose history is read: upstream's rows do not name them."""
@@ -34,7 +34,11 @@ _EMPTY = "empty"
 
 
 class SealedSaver(AsyncPostgresSaver):
-    """The checkpoints of one tenant's threads."""
+    """The checkpoints of one tenant's threads.
+
+    A thread's newest checkpoint is the one with the greatest id, which begins with the time of its
+    making. Clocks of several machines differ, so ids follow every checkpoint that was read.
+    """
 
     def __init__(
         self,
@@ -132,6 +136,7 @@ class SealedSaver(AsyncPostgresSaver):
 
     @override
     async def _load_checkpoint_tuple(self, value: DictRow) -> CheckpointTuple:
+        follow_checkpoint_id(value["checkpoint_id"])
         checkpoint = value["checkpoint"]
         versions = checkpoint.get("channel_versions") or {}
         place = value["thread_id"], value["checkpoint_ns"]
