@@ -3,7 +3,7 @@
 Each scenario runs the same load on an API process and two workers: threads are made, runs are
 started, states are read. Counted are acknowledged runs that did not end well (`lost`), steps that a
 thread has twice (`doubled`), and failed requests: `http_5xx`, or `refused` in the scenarios where
-the database is away for a while. The last line is JSON.
+the database is unavailable for a while. The last line is JSON.
 """
 
 import argparse
@@ -416,7 +416,7 @@ class Scenario:
     loses_attempts: bool = False
     """Whether runs are begun again: their worker or its database is lost."""
     is_away: bool = False
-    """Whether the database is away for a while, so that requests are refused."""
+    """Whether the database is unavailable for a while, so that requests are refused."""
 
 
 SCENARIOS: dict[str, Scenario] = {
