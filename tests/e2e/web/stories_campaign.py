@@ -1,8 +1,8 @@
 """The user stories on a desk and a phone, by day and in the dark: `make stories`.
 
 Each test is told COUNT times in each form; a story that waited in vain is told once more, and
-counted as repeated. Two forms are told side by side; stories that measure are told alone after
-them. The last line is JSON.
+counted as repeated. Three processes tell stories side by side; those that measure are told alone
+after them. The last line is JSON.
 """
 
 import argparse
@@ -56,7 +56,9 @@ STORIES = {
     "a plan": "stories::test_a_plan_is_refused_with_a_reason_then_changed_and_carried_out",
 }
 MEASURED = "measured_stories::"
-SIDE_BY_SIDE = 2
+SIDE_BY_SIDE = 3
+SHARES = {"told": 3, "measured": 1}
+"""In how many shares the stories of a form are told, so that no process waits for the last one."""
 
 
 class Results:
@@ -82,20 +84,20 @@ def _story(test: str) -> str:
     return next(story for story, path in STORIES.items() if path.endswith(f"::{name}"))
 
 
-def chosen(only: str, part: str) -> list[str]:
-    """The tests of the stories that are asked for."""
+def chosen(only: str, part: str, share: int = 0, of: int = 1) -> list[str]:
+    """The tests of the stories that are asked for, or a share of them."""
     wanted = {"all": (True, False), "told": (False,), "measured": (True,)}[part]
-    return [
+    found = [
         path
         for story, path in STORIES.items()
         if only in story and path.startswith(MEASURED) in wanted
     ]
+    return found[share::of]
 
 
-def tell_all(form: str, only: str, part: str) -> dict[str, Any]:
-    """Tell the stories in one form, in this process."""
+def tell_all(form: str, tests: list[str]) -> dict[str, Any]:
+    """Tell stories in one form, in this process."""
     os.environ["STORY_FORM"] = form
-    tests = chosen(only, part)
     results = Results()
     paths = [str(HERE / f"test_{path}".replace("::", ".py::")) for path in tests]
     pytest.main(["-q", "-p", "no:cacheprovider", *paths], plugins=[results])
@@ -116,24 +118,34 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--only", default="", help="part of a story's name")
     parser.add_argument("--part", choices=("all", "told", "measured"), default="all")
+    parser.add_argument("--share", type=int, nargs=2, default=(0, 1), metavar=("NUMBER", "OF"))
     given = parser.parse_args()
     if not chosen(given.only, "all"):
         parser.error(f"no story is called {given.only}; there are: {', '.join(STORIES)}")
     os.environ["WEB_COUNT"] = str(given.count)
-    forms = [tell_all(given.form, given.only, given.part)] if given.form else _in_every_form(given)
+    if given.form:
+        forms = [tell_all(given.form, chosen(given.only, given.part, *given.share))]
+    else:
+        forms = _in_every_form(given)
     sys.stdout.write(json.dumps({"count": given.count, "forms": forms}) + "\n")
     return 0 if all(one["passed"] == one["told"] for one in forms) else 1
 
 
 def _in_every_form(given: argparse.Namespace) -> list[dict[str, Any]]:
-    def tell(part: str, side_by_side: int) -> list[dict[str, Any]]:
-        if not chosen(given.only, part):
-            return []
-        with ThreadPoolExecutor(side_by_side) as forms:
-            return list(forms.map(lambda form: _in_a_process(form, part, given), FORMS))
-
-    results = [*tell("told", SIDE_BY_SIDE), *tell("measured", 1)]
+    results = [*_tell_part("told", SIDE_BY_SIDE, given), *_tell_part("measured", 1, given)]
     return [_together([one for one in results if one["form"] == form]) for form in FORMS]
+
+
+def _tell_part(part: str, side_by_side: int, given: argparse.Namespace) -> list[dict[str, Any]]:
+    shares = SHARES[part]
+    tasks = [
+        (form, part, share)
+        for share in range(shares)
+        for form in FORMS
+        if chosen(given.only, part, share, shares)
+    ]
+    with ThreadPoolExecutor(side_by_side) as processes:
+        return list(processes.map(lambda task: _in_a_process(*task, given), tasks))
 
 
 def _together(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -145,8 +157,9 @@ def _together(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {"form": parts[0]["form"], **sums, **counts}
 
 
-def _in_a_process(form: str, part: str, given: argparse.Namespace) -> dict[str, Any]:
+def _in_a_process(form: str, part: str, share: int, given: argparse.Namespace) -> dict[str, Any]:
     options = ["--form", form, "--part", part, "--count", str(given.count), "--only", given.only]
+    options += ["--share", str(share), str(SHARES[part])]
     with TemporaryDirectory() as folder:
         log = Path(folder, "log")
         with log.open("w") as file:

@@ -3,12 +3,13 @@
 import asyncio
 import itertools
 import re
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from engine_rig import ALICE, BOB, Rig
 
 from bathysphere.engine.records import Run, Work
+from bathysphere.engine.runs.attempts import Attempts
 from bathysphere.engine.runs.executor import Limits
 from bathysphere.engine.runs.probation import Probation
 
@@ -226,3 +227,27 @@ async def test_an_unpublished_end_is_published_by_the_next_worker(rig: Rig):
     async with rig.working():
         (event,) = [entry.event() for entry in await rig.events(run)]
     assert event.data["event"] == "completed"
+
+
+async def test_a_run_that_its_last_worker_releases_late_is_not_overtaken(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+):
+    """The worker was paused, was taken for dead, and wakes up while another takes the run."""
+    thread = uuid4()
+    first = await rig.start(thread, "steps", input={"items": [], "name": "first", "steps": 2})
+    second = await rig.start(thread, "steps", input={"items": [], "name": "second", "steps": 1})
+    paused = Attempts(rig.pool)
+    opened = await paused.open(first.run_id)
+    look = Attempts.is_suspect
+
+    async def is_suspect(attempts: Attempts, run_id: UUID) -> bool:
+        monkeypatch.setattr(Attempts, "is_suspect", look)
+        await paused.requeue(opened, is_strike=False)
+        return await look(attempts, run_id)
+
+    monkeypatch.setattr(Attempts, "is_suspect", is_suspect)
+    async with rig.working():
+        ended = [await rig.ended(run) for run in (first, second)]
+    assert [run.status for run in ended] == ["success", "success"]
+    assert await rig.items(thread) == ["first:0", "first:1", "second:0"]
+    assert ended[0].finished_at < ended[1].started_at

@@ -66,13 +66,12 @@ class Attempts:
             ).fetchone()
         return row is not None and bool(row["is_suspect"])
 
-    async def ended(self, run_id: UUID) -> Run | None:
-        """Return the run if it has ended."""
+    async def find(self, run_id: UUID) -> Run | None:
+        """Return the run; None if it was deleted with its thread."""
         async with self._pool.connection() as connection:
             row = await (
                 await connection.execute(
-                    f"SELECT {RUN_COLUMNS} FROM engine.runs"  # noqa: S608  # our constant
-                    " WHERE run_id = %s AND status NOT IN ('pending', 'running')".encode(),
+                    f"SELECT {RUN_COLUMNS} FROM engine.runs WHERE run_id = %s".encode(),  # noqa: S608  # our constant
                     (run_id,),
                 )
             ).fetchone()

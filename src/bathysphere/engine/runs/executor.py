@@ -374,11 +374,15 @@ class Executor:
             self._on_answer(ended, texts)
 
     async def _republish_end(self, run_id: UUID) -> None:
+        run = await retry_storage(lambda: self._attempts.find(run_id))
+        if run is None:
+            return
+        if not run.is_over:
+            # Its last worker released it just now; without a job the next run would overtake it.
+            raise Requeue(self._limits.retry_seconds)
         # A worker died after ending the run in the database, perhaps before publishing it.
-        run = await retry_storage(lambda: self._attempts.ended(run_id))
-        if run is not None:
-            async with Publisher(self._log, run, clock=self._clock) as publisher:
-                _publish_end(publisher, run)
+        async with Publisher(self._log, run, clock=self._clock) as publisher:
+            _publish_end(publisher, run)
 
 
 def _publish_end(publisher: Publisher, run: Run) -> None:
