@@ -64,6 +64,10 @@ def test_each_process_serves_a_dead_one_is_replaced_and_all_end_together(command
     assert "".join(server.errors).count("Stopped.") <= 1
 
 
+@pytest.mark.long(
+    "tests/integration/edge/test_api_processes.py"
+    "::test_each_process_serves_a_dead_one_is_replaced_and_all_end_together"
+)
 def test_processes_end_with_a_parent_that_is_killed(command, edge_database):
     server = start(command, edge_database.url, "--no-worker")
     server.url()
@@ -72,6 +76,10 @@ def test_processes_end_with_a_parent_that_is_killed(command, edge_database):
     wait_for(lambda: not any(psutil.pid_exists(pid) for pid in left))
 
 
+@pytest.mark.long(
+    "tests/integration/edge/test_api_processes.py"
+    "::test_each_process_serves_a_dead_one_is_replaced_and_all_end_together"
+)
 def test_a_server_that_cannot_start_says_so_once(command):
     server = start(command, "postgresql://root@127.0.0.1:1/none", "--no-worker")
     assert server.ended(60) == 1
