@@ -23,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "payments"))
 
 import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.types import Command
 from own_services import end_with
@@ -206,9 +208,18 @@ async def _withdraw(parts: Parts) -> None:
     await parts.withdrawals.mark_shown(made.withdrawal_id)
 
 
+class Checkpoints(AsyncPostgresSaver):
+    """Reports a lost PostgreSQL as the engine's saver does, so that no subagent answers with it."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint."""
+        with storage_errors():
+            return await super().aget_tuple(config)
+
+
 async def _run(parts: Parts, reaper: Reaper, pool: Pool, options: dict[str, Any]) -> bool:
     """Run the thread to its end; return False if it waits for money."""
-    saver = reaper.mortal(AsyncPostgresSaver(pool), aput="checkpoint", aput_writes="writes")
+    saver = reaper.mortal(Checkpoints(pool), aput="checkpoint", aput_writes="writes")
     graph = GRAPH.copy({"checkpointer": saver})
     config = {"configurable": {"thread_id": options["thread"]}}
     purse = parts.service.purse(options["thread"], payer=PAYER)
