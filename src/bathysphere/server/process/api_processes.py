@@ -63,10 +63,12 @@ class _Supervisor:
 
     def start(self, number: int) -> ApiProcess | None:
         """Start a process, and wait until it serves; returns its description in the process."""
-        reader, writer = os.pipe()
         sys.stdout.flush()  # or each process would print what is buffered
         parent = os.getpid()
         with _signals_held():
+            if self._is_stopping:  # since `may_start`: nobody would tell the new process
+                return None
+            reader, writer = os.pipe()
             pid = os.fork()
             if pid == 0:
                 _become_child(parent)
