@@ -7,8 +7,9 @@ LIGHT := tests/unit tests/security tests/architecture tests/features tests/docs
 tests-in = $(patsubst %,$(1)/test_%.py,$(2))
 # Tests that measure time, which must not compete with others. All others run in three processes.
 ALONE := $(call tests-in,tests/e2e,first_minute) $(call tests-in,tests/e2e/web,first_minute measured_stories new_project search_speed) \
-  $(call tests-in,tests/faults,fairness nursery pool_outage progress reconnect tenant_under_attack worker_loss) \
-  $(call tests-in,tests/integration,small_model) $(call tests-in,tests/integration/edge,hostile_pages) \
+  $(call tests-in,tests/faults,engine_campaign fairness nursery pool_outage progress reconnect tenant_under_attack worker_loss) \
+  $(call tests-in,tests/integration,small_model) $(call tests-in,tests/integration/mcp,connections) \
+  $(call tests-in,tests/integration/edge,admission dev_command hostile_pages slow_clients) \
   $(call tests-in,tests/integration/engine,fence told_when_cancelled) $(call tests-in,tests/integration/faults,stuck_process)
 # Tests start hundreds of processes; without cached bytecode each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -18,10 +18,6 @@ def temporary_database(prefix: str, *, server: str = SERVER) -> Iterator[str]:
     identifier = sql.Identifier(name)
     with psycopg.connect(f"{server}/test", autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
-        if server == SERVER:
-            # No test crashes this server, so its commits need not wait for the disk.
-            lax = sql.SQL("ALTER DATABASE {} SET synchronous_commit = off")
-            connection.execute(lax.format(identifier))
     try:
         yield f"{server}/{name}"
     finally:
