@@ -124,4 +124,4 @@ def follow_checkpoint_id(checkpoint_id: str) -> None:
     """Let the ids of this process's next checkpoints be greater than this one."""
     made_at = _checkpoint_ids.UUID(checkpoint_id).time
     last = max(made_at, _checkpoint_ids._last_v6_timestamp or 0)
-    _checkpoint_ids._last_v6_timestamp = last  # type: ignore[assignment]  # upstream: only None
+    _checkpoint_ids._last_v6_timestamp = last  # type: ignore[assignment]  # declared as None

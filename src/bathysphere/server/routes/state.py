@@ -18,26 +18,17 @@ from bathysphere.server.schemas.threads import History, StateAt, StateUpdate, St
 
 router = APIRouter(prefix="/threads/{thread_id}", tags=["state"], route_class=StrictRoute)
 SEQ_HEADER = "x-applied-through-seq"
-FOLLOWABLE: dict[int | str, dict[str, Any]] = {
-    200: {
-        "headers": {
-            SEQ_HEADER: {
-                "description": "The newest event when the state was read; the state has it all.",
-                "schema": {"type": "integer"},
-            }
-        }
-    }
-}
-CUT: dict[int | str, dict[str, Any]] = {
-    200: {
-        "headers": {
-            NEXT_HEADER: {
-                "description": "Cursor of the next page: send it as `before`.",
-                "schema": {"type": "string"},
-            }
-        }
-    }
-}
+
+
+def _answers_with(header: str, kind: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """The documentation of a route whose answers have a header of their own."""
+    return {200: {"headers": {header: {"description": description, "schema": {"type": kind}}}}}
+
+
+FOLLOWABLE = _answers_with(
+    SEQ_HEADER, "integer", "An event that the state has, with all events before it."
+)
+CUT = _answers_with(NEXT_HEADER, "string", "Cursor of the next page: send it as `before`.")
 Subgraphs = Annotated[bool, Query(description="Include the states of subgraphs.")]
 
 
