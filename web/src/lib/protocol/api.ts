@@ -292,7 +292,9 @@ export class Api {
   }
 
   async #refuse(response: Response, key: string | null): Promise<Response> {
-    if (key === this.#key) this.onrefused(await refusalOf(response.clone()));
+    const refusal = await refusalOf(response.clone());
+    // Asked after the words were read: meanwhile another tab may have brought a key.
+    if (key === this.#key) this.onrefused(refusal);
     return response;
   }
 

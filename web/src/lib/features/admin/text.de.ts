@@ -95,6 +95,8 @@ export const text: Translation<typeof english> = {
       'share.created': 'Unterhaltung geteilt',
       'share.revoked': 'Geteilten Link widerrufen',
       'database.restored': 'Backup wiederhergestellt',
+      'tenant.left': 'In eine andere Zelle umgezogen',
+      'tenant.arrived': 'Aus einer anderen Zelle angekommen',
     },
   },
 };

@@ -94,6 +94,8 @@ export const text: Translation<typeof english> = {
       'share.created': 'Compartió una conversación',
       'share.revoked': 'Revocó un enlace compartido',
       'database.restored': 'Restauró una copia de seguridad',
+      'tenant.left': 'Se trasladó a otra célula',
+      'tenant.arrived': 'Llegó de otra célula',
     },
   },
 };

@@ -92,6 +92,8 @@ export const text = inLanguage('features/admin/text:text', {
       'share.created': 'Shared a conversation',
       'share.revoked': 'Revoked a shared link',
       'database.restored': 'Restored a backup',
+      'tenant.left': 'Moved to another cell',
+      'tenant.arrived': 'Arrived from another cell',
     } as Record<string, string>,
   },
 });
