@@ -131,6 +131,10 @@ faults-operations: ## Upgrade, fail over, fill the disk, move clocks, restore, l
 	@scripts/services.sh
 	$(PY) -W ignore tests/faults/operations_campaign.py --seconds $(or $(SECONDS),60) --only "$(ONLY)"
 
+faults-cells: ## Move a tenant between two cells again and again while it is used (MOVES, SEED); last line is JSON
+	@scripts/services.sh
+	$(PY) -W ignore tests/faults/cells_campaign.py --moves $(or $(MOVES),50) --seed $(or $(SEED),1)
+
 faults-models: ## Run the four agents on a model that fails in twelve ways, by seed; last line is JSON
 	$(PY) -W ignore tests/faults/models_campaign.py --seeds $(or $(SEEDS),20) --seed $(or $(SEED),1)
 
@@ -158,6 +162,10 @@ bench-engine: ## Compare CPU and time of a served run with the bare graph; last 
 	@scripts/services.sh
 	$(PY) benchmarks/speed/engine.py --graph $(or $(GRAPH),own)
 
+bench-queue: ## Count fetches, statements and commits per served run with 1, 8 and 32 workers (RUNS, RATE, WORKERS); last line is JSON
+	@scripts/services.sh
+	$(PY) -W ignore benchmarks/speed/job_queue.py --runs $(or $(RUNS),200) --rate $(or $(RATE),5) --workers $(or $(WORKERS),1 8 32)
+
 bench-tokens: ## Compare server CPU per streamed token with bare astream; last line is JSON
 	@scripts/services.sh
 	$(PY) benchmarks/speed/tokens.py
@@ -178,6 +186,10 @@ bench-scale: ## Compare requests beside 100,000 threads with those beside 1,000 
 	@scripts/services.sh
 	$(PY) benchmarks/scale/threads.py --threads $(or $(THREADS),100000) --samples $(or $(SAMPLES),300)
 
+bench-expiry: ## Measure how fast expired threads are deleted, and what runs cost meanwhile (THREADS); last line is JSON
+	@scripts/services.sh
+	$(PY) benchmarks/scale/expiry.py --threads $(or $(THREADS),100000)
+
 simulate-scale: ## Simulate 1, 10 and 100 million sessions a day from measured costs; last line is JSON
 	@$(PY) benchmarks/scale/simulate.py
 
@@ -196,6 +208,10 @@ bench-flow: ## Measure CPU, stored bytes and model calls of flow control; last l
 bench-growth: ## Compare stored bytes with create_agent and create_deep_agent; last line is JSON
 	@scripts/services.sh
 	$(PY) benchmarks/speed/growth.py
+
+bench-log: ## Measure the event log: bytes, reconnects, a killed API, memory of serve (CLIENTS, THREADS, ONLY); last line is JSON
+	@scripts/services.sh
+	$(PY) -W ignore benchmarks/speed/event_log.py --clients $(or $(CLIENTS),1000) --threads $(or $(THREADS),10000) --only "$(ONLY)"
 
 bench-tutor: ## Measure the tutor with scripted students (or BATHYSPHERE_MODEL_MAIN); last line is JSON
 	$(PY) benchmarks/quality/tutor/run.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install and start PostgreSQL (127.0.0.1:5432), Redis (127.0.0.1:6379), PgBouncer, Prometheus, libfaketime and Chromium for the tests, if missing.
+# Install and start PostgreSQL (127.0.0.1:5432), Redis (127.0.0.1:6379), PgBouncer, Prometheus, nginx, libfaketime and Chromium for the tests, if missing.
 set -euo pipefail
 
 port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
@@ -12,6 +12,16 @@ install() {
   echo "services: installing $*"
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+}
+
+# Only the programs of a package: installed, it would also start a server.
+unpack() {
+  echo "services: unpacking $1"
+  folder=$(mktemp -d)
+  apt-get update -qq
+  (cd "$folder" && apt-get download -qq "$1" 2>/dev/null && dpkg-deb -x "$1"_*.deb .)
+  for program in "${@:2}"; do cp "$folder/$program" /usr/local/bin/; done
+  rm -r "$folder"
 }
 
 if ! port_open 5432; then
@@ -35,13 +45,10 @@ if [ ! -x /usr/sbin/pgbouncer ]; then
   service pgbouncer stop >/dev/null 2>&1 || true
 fi
 if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
-  # Only the two programs (19 MB): the package would also start a server and bring web pages.
-  echo "services: installing prometheus"
-  folder=$(mktemp -d)
-  apt-get update -qq
-  (cd "$folder" && apt-get download -qq prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb .)
-  cp "$folder/usr/bin/prometheus" "$folder/usr/bin/promtool" /usr/local/bin/
-  rm -r "$folder"
+  unpack prometheus usr/bin/prometheus usr/bin/promtool
+fi
+if ! command -v nginx >/dev/null; then
+  unpack nginx usr/sbin/nginx
 fi
 if ! ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1; then
   # Moves the clocks of single processes in `make faults-operations`.

@@ -196,6 +196,12 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
+def allow_one_user_all_streams() -> None:
+    """Turn the limits of open streams off for servers that are started from now on."""
+    os.environ["BATHYSPHERE_MAX_OPEN_PER_USER"] = "0"
+    os.environ["BATHYSPHERE_MAX_OPEN_PER_TENANT"] = "0"
+
+
 def raise_open_files() -> int:
     """Raise the limit of open files to its maximum, and return it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

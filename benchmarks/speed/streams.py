@@ -21,7 +21,14 @@ from uuid import UUID
 import psycopg
 import uvloop
 from redis.asyncio import BlockingConnectionPool, Redis
-from rig import Served, own_database, own_redis, raise_open_files, served
+from rig import (
+    Served,
+    allow_one_user_all_streams,
+    own_database,
+    own_redis,
+    raise_open_files,
+    served,
+)
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.engine.events.log import Event
@@ -154,6 +161,7 @@ async def main(options) -> None:
     room = raise_open_files()
     if options.streams > room - 200:
         sys.exit(f"The limit of open files is {room}: raise `ulimit -Hn`")
+    allow_one_user_all_streams()
     with ExitStack() as stack:
         database = stack.enter_context(own_database())
         events = stack.enter_context(own_redis())

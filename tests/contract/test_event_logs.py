@@ -1,6 +1,7 @@
 """Both event logs keep one contract."""
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID, uuid4
 
@@ -9,9 +10,12 @@ from redis.asyncio import Redis
 
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
-from bathysphere.engine.events.log import EventLog, MemoryEventLog
+from bathysphere.core.json_text import dumps
+from bathysphere.engine.events.log import EventLog, LogLimits, MemoryEventLog
 from bathysphere.engine.events.redis_log import RedisEventLog
 from bathysphere.testing.event_log_contract import CAP, CAP_BYTES, ME, EventLogContract, take
+
+LIMITS = LogLimits(thread_bytes=CAP_BYTES)
 
 
 class HandClock(SystemClock):
@@ -30,7 +34,18 @@ REDIS = "redis://127.0.0.1:6379/9"
 class TestMemoryEventLog(EventLogContract):
     @pytest.fixture
     def log(self) -> EventLog:
-        return MemoryEventLog(clock=SystemClock(), cap=CAP, cap_bytes=CAP_BYTES)
+        return MemoryEventLog(clock=SystemClock(), cap=CAP, limits=LIMITS)
+
+    async def test_an_event_takes_about_as_much_memory_as_it_has_bytes(self):
+        log, bodies, thread = MemoryEventLog(clock=SystemClock()), 500, uuid4()
+        tracemalloc.start()
+        try:
+            for number in range(bodies):
+                await log.append(thread, [dumps({"number": number})], owner=ME)
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert held < bodies * 600, "the encoder's buffer is kept with each"
 
     async def test_readers_of_unknown_threads_leave_nothing_behind(self):
         log = MemoryEventLog(clock=SystemClock())
@@ -56,7 +71,7 @@ class TestMemoryEventLog(EventLogContract):
         assert (list(log._threads), log._size) == ([busy], 6)
 
     async def test_all_threads_together_are_capped_in_bytes(self):
-        log = MemoryEventLog(clock=SystemClock(), total_bytes=10_000)
+        log = MemoryEventLog(clock=SystemClock(), limits=LogLimits(memory_bytes=10_000))
         threads = [uuid4() for _ in range(30)]
         for thread in threads:
             await log.append(thread, [b"x" * 1000], owner=ME)
@@ -75,7 +90,7 @@ class TestRedisEventLog(EventLogContract):
     @pytest.fixture
     async def log(self, redis: "Redis[bytes]") -> AsyncIterator[EventLog]:
         async with RedisEventLog(
-            redis, clock=SystemClock(), cap=CAP, cap_bytes=CAP_BYTES, check_seconds=0.1
+            redis, clock=SystemClock(), cap=CAP, limits=LIMITS, check_seconds=0.1
         ) as log:
             self.redis = redis
             yield log

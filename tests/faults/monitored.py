@@ -35,7 +35,7 @@ def program(name: str) -> str:
 class Process:
     """A `bathysphere` command with a port for metrics."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, project: Path = PROJECT, **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if "BATHYSPHERE" not in name}
         self.port = free_port()
         options = (*arguments, "--metrics-port", str(self.port), "--only")
@@ -44,7 +44,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            cwd=PROJECT,
+            cwd=project,
             env={**clean, **environment},
         )
         self.errors: list[str] = []
@@ -83,7 +83,10 @@ class Process:
 class Town:
     """The processes of one deployment."""
 
-    def __init__(self, database_url: str, redis_url: str, **environment: str) -> None:
+    def __init__(
+        self, database_url: str, redis_url: str, *, project: Path = PROJECT, **environment: str
+    ) -> None:
+        self._project = project
         self._services = ("--database-url", database_url, "--redis-url", redis_url)
         self._environment = environment
         self._clients: list[httpx.Client] = []
@@ -103,7 +106,9 @@ class Town:
         return worker
 
     def _start(self, command: str, *options: str) -> Process:
-        process = Process(command, *self._services, *options, **self._environment)
+        process = Process(
+            command, *self._services, *options, project=self._project, **self._environment
+        )
         self.processes.append(process)
         return process
 

@@ -52,6 +52,13 @@ def run_on_database(action: Action, args: argparse.Namespace, **settings: Any) -
     asyncio.run(_with_pool(args.settings, action, args))
 
 
+async def connect_once(url: str) -> None:
+    """Fail fast for the person who waits: a pool would retry for half a minute."""
+    import psycopg
+
+    await (await psycopg.AsyncConnection.connect(url, connect_timeout=5)).close()
+
+
 async def _with_pool(settings: "ServerSettings", action: Action, args: argparse.Namespace) -> None:
     """Run an action on the configured database, or the embedded one of the data folder."""
     from contextlib import AsyncExitStack
@@ -69,8 +76,7 @@ async def _with_pool(settings: "ServerSettings", action: Action, args: argparse.
             database = replace(embedded, encryption=encryption_of(settings))
         else:
             database = database_of(settings, with_worker=False)
-            # Fail fast for the person waiting; a pool would retry for half a minute.
-            await (await psycopg.AsyncConnection.connect(database.url, connect_timeout=5)).close()
+            await connect_once(database.url)
         try:
             await action(await stack.enter_async_context(open_pool(database)), args)
         except psycopg.errors.UndefinedTable as error:

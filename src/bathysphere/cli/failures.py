@@ -46,10 +46,17 @@ def _of_database(error: Exception) -> BathysphereError | None:
     psycopg, pool = sys.modules.get("psycopg"), sys.modules.get("psycopg_pool")
     if psycopg is None:
         return None
+    from bathysphere.engine.cells.tenants import CLOSED
+
     if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
         return ConfigError(
             f"Invalid database URL: {_first_line(error)}",
             hint="use postgresql://user:password@host:5432/name",
+        )
+    if isinstance(error, psycopg.Error) and error.sqlstate == CLOSED:
+        return UpstreamError(
+            "The tenant is moving to another cell, or is in another one",
+            hint="see `bathysphere cells list`, and use the database of its cell",
         )
     is_timeout = pool is not None and isinstance(error, pool.PoolTimeout)
     if is_timeout or isinstance(error, psycopg.OperationalError):

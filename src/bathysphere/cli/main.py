@@ -37,6 +37,7 @@ COMMANDS = (
     "backup",
     "restore",
     "encryption",
+    "cells",
     "agents",
     "models",
     "eval",

@@ -50,7 +50,10 @@ UNLIMITED = WaitingLimits(per_thread=None, per_user=None, per_tenant=None)
 CLAIM = """
 SELECT held_back, (job).id, (job).status::text AS status, (job).priority, (job).lock,
        (job).queueing_lock, (job).args, (job).scheduled_at, (job).queue_name, (job).task_name,
-       (job).attempts, (job).abort_requested, (job).worker_id
+       (job).attempts, (job).abort_requested, (job).worker_id,
+       EXISTS (SELECT 1 FROM procrastinate_jobs other
+                WHERE other.status = 'todo' AND other.queue_name = ANY (%(queues)s::text[])
+                  AND other.id IS DISTINCT FROM (job).id) AS has_more
   FROM engine.claim_job(%(worker)s, %(queues)s::text[], %(slots)s, %(tenant)s, %(user)s,
                         %(reserve)s)
 """

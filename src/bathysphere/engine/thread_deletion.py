@@ -75,7 +75,7 @@ SELECT thread.thread_id, thread.tenant, thread.owner, thread.updated_at, {IDLE_T
   FROM engine.threads thread
   JOIN unnest(%(threads)s::uuid[], %(seen)s::timestamptz[]) AS wanted (thread_id, updated_at)
     ON wanted.thread_id = thread.thread_id
- WHERE thread.status <> 'busy'
+ WHERE thread.status <> 'busy' AND engine.is_tenant_here(thread.tenant)
    AND (wanted.updated_at IS NULL OR wanted.updated_at = thread.updated_at)
    FOR NO KEY UPDATE OF thread SKIP LOCKED
 """.encode()  # noqa: S608  # our own constant

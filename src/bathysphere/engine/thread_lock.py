@@ -77,7 +77,7 @@ async def update_thread_status(connection: Connection, thread_id: UUID) -> None:
 # Not FOR UPDATE: it would also block statements that only reference the thread, such as a tool that
 # records its effect while its run's row is locked, and we may be waiting for that row.
 _LOCK = f"""
-SELECT {IDLE_TIMEOUT}
+SELECT {IDLE_TIMEOUT}, engine.enter_tenant(tenant)
   FROM engine.threads
  WHERE thread_id = %(thread)s
    AND (%(owner)s::text IS NULL OR (tenant, owner) = (%(tenant)s::text, %(owner)s::text))

@@ -1,6 +1,7 @@
 """FastAPI dependencies of the routes: the services and the caller's owner."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -77,7 +78,8 @@ async def _charge_nothing(count: int) -> None:
 async def _stream_rules(request: Request) -> StreamRules:
     """Rules of a stream, which identify its caller again while it is open."""
     owner = await _owner(request)
-    workspaces = (await _services(request)).workspaces
+    services = await _services(request)
+    workspaces, residences = services.workspaces, services.residences
     before = frozenset(workspaces.names(owner)) if workspaces is not None else frozenset()
 
     async def check() -> None:
@@ -90,6 +92,7 @@ async def _stream_rules(request: Request) -> StreamRules:
         heartbeat_seconds=request.app.state.heartbeat_seconds,
         max_seconds=request.app.state.stream_seconds,
         check=check,
+        until_left=partial(residences.until_left, owner.tenant) if residences else None,
     )
 
 

@@ -16,7 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bathysphere.core.errors import BathysphereError, CallerError, NotAllowed, UpstreamError
+from bathysphere.engine.cells.tenants import CLOSED
 from bathysphere.engine.database.pool import CONNECTION_ERRORS
+from bathysphere.server.cells.residence import TenantMoving
 from bathysphere.server.langgraph_api.json_values import JSON
 
 _log = logging.getLogger(__name__)
@@ -78,6 +80,8 @@ STATUSES = {
     "not_supported": 422,
     "message_search_off": 422,
     "identity_unavailable": 503,
+    "tenant_elsewhere": 421,
+    "tenant_moving": 503,
 }
 """HTTP status by error code. Other codes get the status of their base class."""
 FAMILY_STATUSES: tuple[tuple[type[BathysphereError], int], ...] = (
@@ -128,6 +132,15 @@ class ItemNotFound(CallerError):
     code = "item_not_found"
 
 
+class DatabaseUnavailable(UpstreamError):
+    """PostgreSQL does not answer. HTTP 503."""
+
+    code = "database_away"
+
+    def __init__(self) -> None:
+        super().__init__("The database is unavailable", hint="try again in a moment")
+
+
 def status_of(error: BathysphereError) -> int:
     """The HTTP status of an error."""
     if (status := STATUSES.get(error.code)) is not None:
@@ -141,6 +154,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(psycopg.DataError, _data_error)
+    app.add_exception_handler(psycopg.DatabaseError, _database_error)
     for kind in (*CONNECTION_ERRORS, PoolTimeout):
         app.add_exception_handler(kind, _database_unavailable)
     app.add_exception_handler(Exception, _unexpected)
@@ -152,7 +166,7 @@ async def _domain(request: Request, error: Exception) -> Response:
     if status >= 500:
         _log.warning("%s %s: %s", request.method, request.url.path, error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, TooManyRequests | TenantMoving):
         headers["Retry-After"] = str(error.retry_after)
     return _body(status, error.code, error.message, hint=error.hint, headers=headers)
 
@@ -173,10 +187,17 @@ async def _data_error(_: Request, error: Exception) -> Response:
     return _body(422, "invalid_request", f"Value cannot be stored: {error}".strip())
 
 
+async def _database_error(request: Request, error: Exception) -> Response:
+    """Convert a write that was refused because its tenant is moving; others are bugs."""
+    if not isinstance(error, psycopg.Error) or error.sqlstate != CLOSED:
+        raise error
+    return await _domain(request, TenantMoving())
+
+
 async def _database_unavailable(request: Request, error: Exception) -> Response:
     _log.warning("%s %s: PostgreSQL is unavailable: %s", request.method, request.url.path, error)
-    hint = "try again in a moment"
-    return _body(503, "database_away", "The database is unavailable", hint=hint)
+    answer = DatabaseUnavailable()
+    return _body(503, answer.code, answer.message, hint=answer.hint)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

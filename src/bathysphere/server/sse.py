@@ -3,7 +3,7 @@
 One task writes; another waits for the client to disconnect and sends a comment when the stream has
 been silent for a while, so that both sides notice a dead connection. At each heartbeat the caller
 is identified again: a revoked key, an expired token or a lost membership ends the stream, and so
-does its maximum duration.
+do its maximum duration and the move of its tenant to another cell.
 
 Such a stream is cut: the connection closes before the response is complete. LangGraph's clients
 treat a complete response as the end of the events, and reconnect after a cut one with their current
@@ -42,6 +42,8 @@ class StreamRules:
     max_seconds: float
     check: Callable[[], Awaitable[None]]
     """Raises `CallerError` when the caller may no longer read the stream."""
+    until_left: Callable[[], Awaitable[None]] | None = None
+    """Returns when the tenant is leaving its cell; None if there is only one."""
 
     def with_check(self, also: Callable[[], Awaitable[object]]) -> "StreamRules":
         """Return these rules with an additional check."""
@@ -83,7 +85,11 @@ class EventStream(Response):
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Serve the stream."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        watcher = asyncio.create_task(self._watch(asyncio.current_task(), receive, send))
+        writer = asyncio.current_task()
+        watchers = [asyncio.create_task(self._watch(writer, receive, send))]
+        if self._rules.until_left is not None:
+            cutting = self._cut_after(self._rules.until_left, writer)
+            watchers.append(asyncio.create_task(cutting))
         try:
             async with aclosing(self._chunks):
                 async for chunk in self._chunks:
@@ -91,9 +97,10 @@ class EventStream(Response):
                     await send(_chunk(chunk))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:
-            if not watcher.done() or watcher.cancelled():
+            finished = [task for task in watchers if task.done() and not task.cancelled()]
+            if not finished:
                 raise
-            self._uncancel()
+            self._uncancel(len(finished))
         except CallerError as error:  # the resource was deleted, or now has another owner
             _log.debug("Stream cut: %s", error.code)
         except (UpstreamError, psycopg.Error) as error:
@@ -103,7 +110,8 @@ class EventStream(Response):
             _log.exception("Stream failed")
             raise
         finally:
-            watcher.cancel()
+            for task in watchers:
+                task.cancel()
 
     async def _watch(self, writer: Any, receive: Receive, send: Send) -> None:
         # Proxies and clients wait for the first byte before they report the stream as open.
@@ -137,9 +145,15 @@ class EventStream(Response):
         writer.cancel()
 
     @staticmethod
-    def _uncancel() -> None:
+    async def _cut_after(until_left: Callable[[], Awaitable[None]], writer: Any) -> None:
+        await until_left()
+        writer.cancel()
+
+    @staticmethod
+    def _uncancel(times: int) -> None:
         if (task := asyncio.current_task()) is not None:
-            task.uncancel()
+            for _ in range(times):
+                task.uncancel()
 
 
 def _chunk(body: bytes) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -22,6 +23,14 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     more = {"BATHYSPHERE_TITLES": "true"}
     with rigged(tmp_path_factory.mktemp("keeping"), more) as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept_yet(rig: Rig) -> None:
+    """Each telling begins with an empty list: the story names conversations by their titles."""
+    with httpx.Client(base_url=rig.url, trust_env=False) as client:
+        for thread in client.post("/threads/search", json={"limit": 100}).json():
+            client.delete(f"/threads/{thread['thread_id']}").raise_for_status()
 
 
 @pytest.mark.long(

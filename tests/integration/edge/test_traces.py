@@ -87,17 +87,18 @@ async def test_a_run_spans_hang_below_the_request_that_asked_for_it(
         process.process.terminate()
         assert process.ended() == 0, "".join(process.errors)[-2000:]
 
-    by_id = {span.span_id: span for span in collector.spans}
     [request] = [span for span in collector.spans if span.name == "POST /runs/wait"]
-    [run] = [span for span in collector.spans if span.name == "invoke_agent simple"]
-    chats = [span for span in collector.spans if span.name.startswith("chat ")]
-    tools = [span for span in collector.spans if span.name.startswith("execute_tool ")]
+    # Not all spans: the worker also takes what an earlier test left in the shared database.
+    trace = [span for span in collector.spans if span.trace_id == request.trace_id]
+    by_id = {span.span_id: span for span in trace}
+    [run] = [span for span in trace if span.name == "invoke_agent simple"]
+    chats = [span for span in trace if span.name.startswith("chat ")]
+    tools = [span for span in trace if span.name.startswith("execute_tool ")]
     assert chats
     assert tools
     assert request in above(run, by_id)
     for span in (*chats, *tools):
         assert run in above(span, by_id)
-        assert span.trace_id == request.trace_id
     assert b"s3cret" not in b"".join(span.SerializeToString() for span in collector.spans)
     lines = [json.loads(line) for line in worker.errors if line.startswith("{")]
     assert all("s3cret" not in json.dumps(line) for line in lines)

@@ -8,6 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bathysphere.core.clock import SystemClock
+from bathysphere.engine.events.log import LogLimits
 from bathysphere.engine.events.redis_log import RedisEventLog
 from bathysphere.testing.event_log_contract import ME
 
@@ -33,7 +34,9 @@ async def test_a_reader_that_is_cancelled_while_it_subscribes_ends():
 async def test_more_readers_than_redis_connections_can_read_at_once():
     async with (
         Redis.from_url("redis://127.0.0.1:6379/13") as redis,
-        RedisEventLog(redis, clock=SystemClock(), check_seconds=30, keep_seconds=60) as log,
+        RedisEventLog(
+            redis, clock=SystemClock(), check_seconds=30, limits=LogLimits(keep_seconds=60)
+        ) as log,
     ):
         threads = [uuid4() for _ in range(400)]
         readers = [log.read(thread, owner=ME) for thread in threads]

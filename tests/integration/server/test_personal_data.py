@@ -60,6 +60,7 @@ PRIVATE = {
 NOBODYS = {
     "engine.migrations": "names of migrations",
     "engine.epochs": "restores from backups",
+    "engine.cell_tenants": "where tenants are",
     "engine.encryption_keys": "ids of keys",
     "public.checkpoint_migrations": "versions",
     "public.store_migrations": "versions",

@@ -24,6 +24,7 @@ from serving import make_worker
 from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.errors import ThreadNotFound
+from bathysphere.engine.events.log import Entry, Event
 from bathysphere.engine.graphs import Graphs
 from bathysphere.server.app import create_app
 from bathysphere.server.langgraph_api.idempotency import RequestKey
@@ -189,6 +190,37 @@ async def test_a_client_that_returns_gets_the_rest_without_a_replay_of_all_runs(
     first_run_ends = next(e.position.entry for e in whole if e.is_end)
     assert starts[0] == 0
     assert starts[-1] > first_run_ends
+
+
+async def test_a_client_that_returns_to_a_long_log_lets_only_its_end_be_read(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = uuid4()
+    async with working(services):
+        for number in range(4):
+            await start(services, "chat", {"messages": [("user", f"hi {number}")]}, thread)
+        filler = Event(channel="custom", run_id=str(uuid4()), data={}).encode()
+        filled = await services.events.append(thread, [filler] * 300, owner=ALICE)
+        for number in range(2):
+            await start(services, "chat", {"messages": [("user", f"hi {number}")]}, thread)
+    whole = await heard_until(services, thread, await services.events.last_id(thread))
+    found: list[int] = []
+    newest = services.events.newest
+
+    async def recorded(*place: Any, **which: Any) -> list[Entry]:
+        entries = await newest(*place, **which)
+        found.append(len(entries))
+        return entries
+
+    monkeypatch.setattr(services.events, "newest", recorded)
+    last = whole[-1].position.entry
+    rest = await heard_until(services, thread, last, since=whole[-2].seq)
+    assert [event.seq for event in rest] == [whole[-1].seq]
+    assert sum(found) < 100
+    # From here, the second run before began on the other side of what was put in between.
+    early = next(event for event in whole if event.position.entry > filled + 1)
+    rest = await heard_until(services, thread, last, since=early.seq)
+    assert [event.seq for event in rest] == [e.seq for e in whole if e.seq > early.seq]
 
 
 async def test_a_lost_log_does_not_hide_an_open_question(services: Services) -> None:

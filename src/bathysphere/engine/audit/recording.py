@@ -24,6 +24,8 @@ AuditAction = Literal[
     "share.created",
     "share.revoked",
     "database.restored",
+    "tenant.left",
+    "tenant.arrived",
 ]
 
 

@@ -243,6 +243,7 @@ SELECT {_CRON_COLUMNS}, {IDLE_TIMEOUT},
        cron.authorized_until IS NULL OR cron.authorized_until > %(now)s AS is_authorized
   FROM engine.crons cron
  WHERE cron.enabled AND cron.next_run_at <= %(now)s AND cron.cron_id <> ALL(%(paused)s::uuid[])
+   AND engine.is_tenant_here(cron.tenant)
  ORDER BY cron.next_run_at LIMIT 1
    FOR UPDATE OF cron SKIP LOCKED
 """.encode()  # noqa: S608  # our own constant

@@ -119,7 +119,7 @@ UPDATE {table}
  WHERE {key} = (
        SELECT {key} FROM {table} due
         WHERE dead_at IS NULL AND next_attempt_at <= now()
-          AND tenant <> ALL(%(tenants)s::text[])
+          AND tenant <> ALL(%(tenants)s::text[]) AND engine.is_tenant_here(tenant)
           AND NOT EXISTS (
               SELECT 1 FROM unnest(%(receiver_tenants)s::text[], %(receivers)s::text[])
                          AS busy (tenant, receiver)

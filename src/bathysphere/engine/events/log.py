@@ -25,13 +25,23 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
 
-KEEP_SECONDS = 3600
-THREAD_BYTES = 8_000_000
-"""How long the events of an idle thread are kept, and how many bytes of them."""
-
 Channel = Literal[
     "lifecycle", "input", "messages", "values", "updates", "tools", "custom", "checkpoints", "tasks"
 ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogLimits:
+    """How much of a log is kept. A reader further behind gets the thread's state instead."""
+
+    keep_seconds: int = 3600
+    """How long the events of an idle thread are kept."""
+    thread_bytes: int = 8_000_000
+    memory_bytes: int = 24_000_000
+    """Of all threads together, where the log is in memory."""
+
+
+DEFAULT_LIMITS = LogLimits()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -174,24 +184,16 @@ class _MemoryThread:
 class MemoryEventLog(EventLog):
     """An event log in the memory of one process, for a single machine and for tests.
 
-    A thread's events expire after `keep_seconds` without a new one, and are capped at `cap` events
-    and `cap_bytes`; all threads together are capped at `total_bytes`, oldest first.
+    A thread's events expire some time after the last one, and are capped at `cap` events and some
+    bytes; all threads together are capped, too, oldest first.
     """
 
     def __init__(
-        self,
-        *,
-        clock: Clock,
-        cap: int = 10_000,
-        cap_bytes: int = THREAD_BYTES,
-        total_bytes: int = 128_000_000,
-        keep_seconds: float = KEEP_SECONDS,
+        self, *, clock: Clock, cap: int = 10_000, limits: LogLimits = DEFAULT_LIMITS
     ) -> None:
         self._clock = clock
         self._cap = cap
-        self._cap_bytes = cap_bytes
-        self._total_bytes = total_bytes
-        self._keep = keep_seconds
+        self._limits = limits
         self._size = 0
         self._threads: OrderedDict[UUID, _MemoryThread] = OrderedDict()  # last written last
         self._waiting: dict[UUID, set[asyncio.Event]] = {}
@@ -215,7 +217,8 @@ class MemoryEventLog(EventLog):
         digest = owner.digest
         for body in bodies:
             thread.last += 1
-            thread.entries.append(Entry(thread.last, body, digest))
+            # A copy: the encoder's own bytes hold a buffer of several times their length.
+            thread.entries.append(Entry(thread.last, bytes(memoryview(body)), digest))
             thread.size += len(body)
             self._size += len(body)
         self._trim(thread)
@@ -281,7 +284,7 @@ class MemoryEventLog(EventLog):
         return thread
 
     def _expire(self) -> None:
-        oldest_allowed = self._clock.monotonic() - self._keep
+        oldest_allowed = self._clock.monotonic() - self._limits.keep_seconds
         while self._threads:
             thread_id, thread = next(iter(self._threads.items()))
             if thread.written_at >= oldest_allowed:
@@ -289,9 +292,9 @@ class MemoryEventLog(EventLog):
             self._forget(thread_id)
 
     def _trim(self, thread: _MemoryThread) -> None:
-        while len(thread.entries) > self._cap or thread.size > self._cap_bytes:
+        while len(thread.entries) > self._cap or thread.size > self._limits.thread_bytes:
             self._size -= thread.drop_oldest()
-        while self._size > self._total_bytes and len(self._threads) > 1:
+        while self._size > self._limits.memory_bytes and len(self._threads) > 1:
             self._forget(next(iter(self._threads)))
 
     def _forget(self, thread_id: UUID) -> None:

@@ -29,12 +29,12 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.errors import UpstreamError
 from bathysphere.core.identity import Owner
 from bathysphere.engine.events.log import (
-    KEEP_SECONDS,
-    THREAD_BYTES,
+    DEFAULT_LIMITS,
     Batch,
     Entry,
     EventLog,
     Gap,
+    LogLimits,
     continue_from,
     own_items,
 )
@@ -79,8 +79,7 @@ class RedisEventLog(EventLog):
         *,
         clock: Clock,
         cap: int = 10_000,
-        cap_bytes: int = THREAD_BYTES,
-        keep_seconds: int = KEEP_SECONDS,
+        limits: LogLimits = DEFAULT_LIMITS,
         check_seconds: float = 1.0,
         epoch: str = "",
     ) -> None:
@@ -88,8 +87,7 @@ class RedisEventLog(EventLog):
         self._keys = Keys(epoch)
         self._clock = clock
         self._cap = cap
-        self._cap_bytes = cap_bytes
-        self._keep = keep_seconds
+        self._limits = limits
         self._check_seconds = check_seconds
         self._readers: dict[UUID, set[_Reader]] = {}
         self._append = redis.register_script(APPEND)
@@ -132,8 +130,8 @@ class RedisEventLog(EventLog):
         settings: list[int | str] = [
             start,
             self._cap,
-            self._cap_bytes,
-            self._keep,
+            self._limits.thread_bytes,
+            self._limits.keep_seconds,
             token,
             int(after_loss),
             self._keys.channel(thread_id),

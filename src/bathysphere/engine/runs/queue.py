@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
-from procrastinate.jobs import Job, JobInserted, Status
+from procrastinate.jobs import Job, JobInserted, Notification, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection, OperationalError
 from typing_extensions import override
@@ -158,6 +158,10 @@ class _FencedJobs(JobManager):
         super().__init__(connector)
         self.shares = ANY_SHARE
         self._has_held_back = False
+        self._has_news = False
+        """Whether a notification has arrived since the last claim began."""
+        self._emptied_by: int | None = None
+        """The worker whose last claim took the only job that waited."""
         self._notify: NotificationCallback | None = None
         self._pool = pool
         self._listen_url = database.listen_url or (
@@ -166,12 +170,34 @@ class _FencedJobs(JobManager):
 
     @override
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        """Claim the next job in turn, of a tenant and user that may use a slot."""
+        """Claim the next job in turn, of a tenant and user that may use a slot.
+
+        Procrastinate fetches until it gets none. The database is not asked for that last answer if
+        it is known: the claim before took the only job, and nobody has announced another.
+        """
+        if self._emptied_by == worker_id and not self._has_news:
+            self._emptied_by = None
+            return None
+        self._has_news = False
         row = await self.connector.execute_query_one_async(
             query=CLAIM, worker=worker_id, queues=list(queues or [QUEUE]), **asdict(self.shares)
         )
         self._has_held_back = row.pop("held_back")
-        return Job.from_row(row) if row["id"] is not None else None
+        has_found, has_more = row["id"] is not None, row.pop("has_more")
+        self._emptied_by = worker_id if has_found and not has_more else None
+        if not has_found and self._has_news:
+            # Procrastinate forgets what it was told while it fetched, as soon as this returns.
+            asyncio.get_running_loop().call_soon(self._wake_soon)
+        return Job.from_row(row) if has_found else None
+
+    def _wake_soon(self) -> None:
+        self._waking = asyncio.ensure_future(self._wake())
+
+    async def _wake(self, notification: Notification = _FETCH, channel: str = _CHANNEL) -> None:
+        """Let Procrastinate fetch, now or as soon as it has a free slot."""
+        self._has_news = True
+        if self._notify is not None:
+            await self._notify(channel=channel, notification=notification)
 
     @override
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
@@ -193,8 +219,8 @@ class _FencedJobs(JobManager):
 
     async def _fetch_again(self) -> None:
         """Fetch again after a slot became free: a run may have been held back before."""
-        if self._has_held_back and self._notify is not None:
-            await self._notify(channel=_CHANNEL, notification=_FETCH)
+        if self._has_held_back:
+            await self._wake()
 
     async def _change(self, query: str, job: Job, **values: Any) -> None:
         arguments = {"id": job.id, "worker": job.worker_id, "attempts": job.attempts, **values}
@@ -221,34 +247,22 @@ class _FencedJobs(JobManager):
             await asyncio.Event().wait()
         while True:
             try:
-                await self._listen(str(self._listen_url), on_notification)
+                await self._listen(str(self._listen_url))
             except* OperationalError as error:
                 _log.warning(
                     "The queue's listener lost its PostgreSQL connection: %s", error.exceptions[0]
                 )
                 await asyncio.sleep(0.5)
 
-    async def _listen(self, url: str, on_notification: NotificationCallback) -> None:
+    async def _listen(self, url: str) -> None:
         async with await AsyncConnection.connect(url, autocommit=True) as connection:
             await connection.execute(f'LISTEN "{_CHANNEL}"'.encode())
             # Jobs that arrived before we listened were not notified: fetch once.
-            await on_notification(channel=_CHANNEL, notification=_FETCH)
-            async with asyncio.TaskGroup() as group:
-                repeating: asyncio.Task[None] | None = None
-                while True:
-                    async for notify in connection.notifies(timeout=15):
-                        notification = json.loads(notify.payload)
-                        await on_notification(channel=notify.channel, notification=notification)
-                        if repeating is None or repeating.done():
-                            repeating = group.create_task(_repeat(on_notification))
-                    await connection.execute("SELECT 1")
-
-
-async def _repeat(on_notification: NotificationCallback) -> None:
-    # Procrastinate drops a notification that arrives while it is fetching: repeat it.
-    for pause in (0.05, 0.2):
-        await asyncio.sleep(pause)
-        await on_notification(channel=_CHANNEL, notification=_FETCH)
+            await self._wake()
+            while True:
+                async for notify in connection.notifies(timeout=15):
+                    await self._wake(json.loads(notify.payload), notify.channel)
+                await connection.execute("SELECT 1")
 
 
 class _RetryRequeued(BaseRetryStrategy):

@@ -52,7 +52,12 @@ class _TakenToken(NamedTuple):
 
 
 class Admission:
-    """Refuses unauthenticated requests and callers over their rate limit."""
+    """Refuses unauthenticated requests and callers over their rate limit.
+
+    After a refusal the connection is closed, so that the rest of the body need not be read. A
+    router, however, must have sent a body before it reads the refusal, after which it may send the
+    body elsewhere: with `reads_bodies` the connection stays open.
+    """
 
     def __init__(
         self,
@@ -61,11 +66,13 @@ class Admission:
         identify: Identify,
         is_public: IsPublic,
         limits: RateLimits | None = None,
+        reads_bodies: bool = False,
     ) -> None:
         self._app = app
         self._identify = identify
         self._is_public = is_public
         self._limits = limits
+        self._reads_bodies = reads_bodies
         self._known: OrderedDict[bytes, str] = OrderedDict()
         self._semaphores: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
 
@@ -77,7 +84,8 @@ class Admission:
         try:
             await self._admit_limited(HTTPConnection(scope))
         except BathysphereError as error:
-            await _refuse(scope, send, error)
+            closes = has_body(scope) and not self._reads_bodies
+            await _refuse(send, error, closes=closes)
             return
         await self._app(scope, receive, send)
 
@@ -140,14 +148,14 @@ async def _take(buckets: Buckets, key: str, count: int = 1) -> None:
         raise TooManyRequests("Too many requests", retry_after=math.ceil(wait))
 
 
-async def _refuse(scope: Scope, send: Send, error: BathysphereError) -> None:
+async def _refuse(send: Send, error: BathysphereError, *, closes: bool) -> None:
     headers = []
     if (status := status_of(error)) == 401:
         headers.append(_BEARER)
     if isinstance(error, TooManyRequests):
         headers.append((b"retry-after", str(error.retry_after).encode()))
-    if has_body(scope):
-        headers.append((b"connection", b"close"))  # so that the rest of the body need not be read
+    if closes:
+        headers.append((b"connection", b"close"))
     hint = error.hint or "see docs/serve.md"
     await refuse(send, status, code=error.code, message=error.message, hint=hint, headers=headers)
 

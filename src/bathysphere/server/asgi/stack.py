@@ -17,6 +17,8 @@ from bathysphere.server.asgi.peers import PeerGuard
 from bathysphere.server.asgi.probes import Probes, Render
 from bathysphere.server.asgi.security_headers import SecurityHeaders
 from bathysphere.server.asgi.tenant_gate import TenantGate
+from bathysphere.server.cells.gate import CellGate
+from bathysphere.server.cells.residence import Residences
 from bathysphere.server.identity import Identify
 from bathysphere.server.identity.sign_in import IssuerOffer
 from bathysphere.server.observability.health import Health
@@ -38,6 +40,8 @@ class Edge:
     limits: RateLimits | None = None
     checks_peers: bool = False
     """Whether other users of this machine are refused."""
+    residences: Residences | None = None
+    """Which tenants are in this cell; None if there is only one."""
 
 
 def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
@@ -46,6 +50,9 @@ def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
     if settings.requests_at_once:
         app = TenantGate(app, at_once=settings.requests_at_once)
     app = BodyLimit(app, limit=settings.max_body_bytes)
+    if edge.residences is not None:
+        # Inside the limit of open requests: those that wait for their tenant are bounded, too.
+        app = CellGate(app, residences=edge.residences)
     app = OpenRequests(
         app,
         limits=OpenLimits(
@@ -53,7 +60,13 @@ def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
             per_tenant=settings.max_open_per_tenant or None,
         ),
     )
-    app = Admission(app, identify=edge.identify, is_public=edge.is_public, limits=edge.limits)
+    app = Admission(
+        app,
+        identify=edge.identify,
+        is_public=edge.is_public,
+        limits=edge.limits,
+        reads_bodies=edge.residences is not None,
+    )
     app = DelayedRefusals(app)
     app = Measure(app, metrics=edge.metrics, clock=edge.clock)
     if settings.cors_origins:

@@ -25,6 +25,7 @@ from bathysphere.engine.database.pool import Pool
 from bathysphere.engine.database.stored_bytes import StorageLimits
 from bathysphere.engine.delivery.receivers import ReceiverRules
 from bathysphere.engine.delivery.sender import SenderOptions
+from bathysphere.engine.events.log import LogLimits
 from bathysphere.engine.fairness import WaitingLimits
 from bathysphere.engine.graphs import Graph, Graphs, Source
 from bathysphere.engine.runs.executor import Limits
@@ -186,6 +187,23 @@ def storage_limits(settings: ServerSettings) -> StorageLimits:
         per_user=settings.max_stored_bytes_per_user or None,
         per_tenant=settings.max_stored_bytes_per_tenant or None,
     )
+
+
+def service_options(settings: ServerSettings) -> dict[str, Any]:
+    """What the settings say about `open_services`."""
+    return {
+        "redis_url": secret(settings.redis_url),
+        "cell": settings.cell,
+        "event_limits": LogLimits(
+            keep_seconds=settings.events_keep_seconds,
+            thread_bytes=settings.events_thread_bytes,
+            memory_bytes=settings.events_memory_bytes,
+        ),
+        "schedules": schedule_options(settings),
+        "tenant_ttl": tenant_ttl(),
+        **limit_options(settings),
+        **delivery_options(settings),
+    }
 
 
 def limit_options(settings: ServerSettings) -> dict[str, Any]:

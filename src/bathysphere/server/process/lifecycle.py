@@ -41,18 +41,15 @@ from bathysphere.server.payments.settings import PaymentSettings
 from bathysphere.server.process.assembly import (
     Instruments,
     allow_mint,
-    delivery_options,
-    limit_options,
     rate_limits,
     redis_of,
-    schedule_options,
-    tenant_ttl,
+    service_options,
     thread_ttl,
     tracing_of,
     worker_of,
 )
 from bathysphere.server.process.client_deadlines import Deadlines
-from bathysphere.server.process.database import open_database, secret
+from bathysphere.server.process.database import open_database
 from bathysphere.server.process.garbage import reduce_collections
 from bathysphere.server.process.listener import Listener, listen, listener, url_of
 from bathysphere.server.process.project_options import ProjectOptions
@@ -154,6 +151,8 @@ async def serve(
         process = _Process(settings, instruments.health, worker)
         process.add_listener(front, listening)
         _add_side_tasks(process, services, instruments, sweeps=with_worker)
+        if services.residences is not None:
+            process.add_side_task("moving tenants", services.residences.run)
         await process.run(stack, instruments, on_ready, url=url)
 
 
@@ -320,15 +319,11 @@ async def _open(
         open_services(
             database=database,
             graphs=graphs,
-            redis_url=secret(settings.redis_url),
             payments=payments,
             workspaces=workspaces,
-            **limit_options(settings),
-            schedules=schedule_options(settings),
-            **delivery_options(settings),
+            **service_options(settings),
             store=project.store,
             thread_ttl=thread_ttl(settings, project.thread_ttl),
-            tenant_ttl=tenant_ttl(),
             metrics=metrics,
         )
     )
@@ -374,6 +369,7 @@ async def _app(
         is_public=public_requests(first_segments()),
         limits=await rate_limits(stack, settings, services),
         checks_peers=_is_for_one_user(settings),
+        residences=services.residences,
     )
     app = create_app(
         services=services,

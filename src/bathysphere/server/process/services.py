@@ -20,6 +20,7 @@ from bathysphere.core.errors import ConfigError
 from bathysphere.engine.assistants import Assistants
 from bathysphere.engine.attempt_services.file_changes import FileChanges
 from bathysphere.engine.audit.log import AuditLog
+from bathysphere.engine.cells.tenants import CellTenants
 from bathysphere.engine.conversations.message_index import MessageIndex
 from bathysphere.engine.conversations.shares import ShareLimits, Shares
 from bathysphere.engine.conversations.titles import TitleModel, TitleWriter
@@ -31,7 +32,7 @@ from bathysphere.engine.database.epoch import read_epoch
 from bathysphere.engine.database.item_store import StoreOptions, migrate_store, open_store
 from bathysphere.engine.database.pool import Database, Pool
 from bathysphere.engine.database.stored_bytes import NO_STORAGE_LIMITS, StorageLimits, StoredBytes
-from bathysphere.engine.events.log import EventLog, MemoryEventLog
+from bathysphere.engine.events.log import DEFAULT_LIMITS, EventLog, LogLimits, MemoryEventLog
 from bathysphere.engine.events.redis_log import RedisEventLog
 from bathysphere.engine.expiry import item_sweep, sweep_periodically, thread_sweep
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits
@@ -48,6 +49,7 @@ from bathysphere.engine.usage.counting import RunUsage
 from bathysphere.engine.usage.journal import PriceOf, no_price
 from bathysphere.engine.usage.report import UsageReports
 from bathysphere.registry.project_sections import Expiry
+from bathysphere.server.cells.residence import Residences
 from bathysphere.server.langgraph_api.bounded_answers import AnswerLimits
 from bathysphere.server.langgraph_api.thread_states import States
 from bathysphere.server.langgraph_api.webhook_body import WebhookBodies
@@ -125,6 +127,8 @@ class Services:
     thread_ttl: Expiry | None = None
     tenant_ttl: Mapping[str, float | None] = field(default_factory=dict)
     """Minutes after their last use when a tenant's threads are deleted; None: never."""
+    residences: Residences | None = None
+    """Which tenants are in this cell; None if there is only one."""
 
 
 @asynccontextmanager
@@ -148,6 +152,8 @@ async def open_services(
     shares: ShareLimits | None = None,
     budgets: BudgetDefaults | None = None,
     metrics: Metrics | None = None,
+    cell: str | None = None,
+    event_limits: LogLimits = DEFAULT_LIMITS,
 ) -> AsyncIterator[Services]:
     """Open all components; without Redis, events are kept in this process's memory.
 
@@ -163,11 +169,12 @@ async def open_services(
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(open_storage(database))
         await migrate_store(database, store)
-        events: EventLog = MemoryEventLog(clock=clock)
+        events: EventLog = MemoryEventLog(clock=clock, limits=event_limits)
         if redis_url is not None:
             redis = open_redis(redis_url)
             stack.push_async_callback(redis.aclose)
-            log = RedisEventLog(redis, clock=clock, epoch=await read_epoch(pool))
+            epoch = await read_epoch(pool)
+            log = RedisEventLog(redis, clock=clock, epoch=epoch, limits=event_limits)
             events = await stack.enter_async_context(log)
         queue = Queue(pool, database=database)
         await queue.open()
@@ -217,6 +224,7 @@ async def open_services(
             webhooks=await stack.enter_async_context(open_webhooks(webhooks)),
             push=await stack.enter_async_context(open_push(push, pool)),
             workspaces=workspaces,
+            residences=Residences(CellTenants(pool)) if cell is not None else None,
         )
 
 

@@ -19,6 +19,8 @@ from pydantic import (
 )
 
 from bathysphere.core.settings import invalid_settings
+from bathysphere.engine.events.log import DEFAULT_LIMITS
+from bathysphere.server.cells.cells_file import CELL_NAME
 from bathysphere.server.process.addresses import is_loopback
 from bathysphere.server.process.auth_settings import PREFIX, AuthSettings, Names
 
@@ -75,6 +77,11 @@ class ServerSettings(AuthSettings):
         " without encryption.",
     )
     migrate: bool = Field(default=True, description="Run database migrations at startup.")
+    cell: str | None = Field(
+        default=None,
+        pattern=f"^{CELL_NAME.pattern}$",
+        description="Name of this cell, where there are several; default: it has all tenants.",
+    )
     api_processes: PositiveInt = Field(
         default=1,
         description="API processes that share the port; several require `--no-worker`.",
@@ -82,6 +89,18 @@ class ServerSettings(AuthSettings):
     redis_url: SecretStr | None = Field(
         default=None,
         description="Redis URL for live events; default: in memory, for one process only.",
+    )
+    events_keep_seconds: PositiveInt = Field(
+        default=DEFAULT_LIMITS.keep_seconds,
+        description="How long the live events of an idle thread are kept.",
+    )
+    events_thread_bytes: PositiveInt = Field(
+        default=DEFAULT_LIMITS.thread_bytes,
+        description="Bytes of live events that are kept per thread.",
+    )
+    events_memory_bytes: PositiveInt = Field(
+        default=DEFAULT_LIMITS.memory_bytes,
+        description="Bytes of live events of all threads, without Redis.",
     )
 
     # ── request limits ──

@@ -23,7 +23,8 @@ from bathysphere.server.protocol.position import Position
 from bathysphere.server.protocol.wire import WireEvent, WireMapper, starts_run
 from bathysphere.server.sse import frame
 
-_REPLAY_PAGE = 500
+_REPLAY_PAGES = (32, 2048)
+"""How many entries are read at first, and at most, to find where a replay begins."""
 _REPLAYED_RUNS = 2
 _STATUS = {
     "pending": "running",
@@ -89,17 +90,16 @@ class Feed:
         first values needs those of the run before: so it is the start of that one.
         """
         log, up_to, runs = self._services.events, position, 0
+        count, most = _REPLAY_PAGES
         while position:
-            entries = await log.newest(
-                self._thread_id, owner=self._owner, count=_REPLAY_PAGE, up_to=up_to
-            )
+            entries = await log.newest(self._thread_id, owner=self._owner, count=count, up_to=up_to)
             for entry in entries:
                 runs += starts_run(entry)
                 if runs == _REPLAYED_RUNS:
                     return entry.id - 1
-            if len(entries) < _REPLAY_PAGE:
+            if len(entries) < count:
                 return 0
-            up_to = entries[-1].id - 1
+            up_to, count = entries[-1].id - 1, min(2 * count, most)
         return 0
 
     async def _map_batch(self, batch: Batch, position: int) -> list[WireEvent]:
