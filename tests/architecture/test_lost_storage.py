@@ -27,6 +27,7 @@ MAPPED_BY_CALLER = {
     ("pool.py", "SharedPool"): "the pool itself: whoever takes a connection is listed or guarded",
     ("tenants.py", "CellTenants"): "the gate and the directory: 503; the command line says it",
     ("move.py", ""): "the command line says it, and gives the tenant back",
+    ("checks.py", ""): "as move.py",
     ("channel.py", "PushChannel"): "Sender: logs, and tries again after the lease",
     ("subscriptions.py", "PushSubscriptions"): "routes only: server/errors.py answers 503",
     ("queue.py", "Queue"): "Worker._recover_runs continues, routes answer 503",

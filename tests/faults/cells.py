@@ -1,8 +1,6 @@
 """Two cells behind the router that ships: real processes of `bathysphere`, and nginx."""
 
 import os
-import re
-import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +14,7 @@ from monitored import Town
 from own_services import free_port
 
 from bathysphere.testing.postgres import temporary_database
+from bathysphere.testing.router import RouterServer
 
 ROUTER = Path(__file__).parents[2] / "deploy" / "router" / "nginx.conf"
 PROJECT = Path(__file__).parent / "cell_project"
@@ -89,8 +88,8 @@ def two_cells(folder: Path) -> Iterator[Country]:
         file = folder / "cells.toml"
         file.write_text(_cells(urls, databases))
         directory = stack.enter_context(_directory(file))
-        router = stack.enter_context(_router(folder, directory))
-        yield Country(url=router, file=file, databases=databases)
+        router = stack.enter_context(RouterServer(ROUTER, directory=directory))
+        yield Country(url=router.url, file=file, databases=databases)
 
 
 def _cells(urls: dict[str, str], databases: dict[str, str]) -> str:
@@ -108,28 +107,6 @@ def _directory(file: Path) -> Iterator[str]:
     with _running(*COMMAND, "cells", "direct", *options, log=file.with_name("directory.log")):
         _wait_for(f"http://127.0.0.1:{port}/cell", file.with_name("directory.log"))
         yield f"127.0.0.1:{port}"
-
-
-@contextmanager
-def _router(folder: Path, directory: str) -> Iterator[str]:
-    """Run nginx with the file that ships, on ports of ours."""
-    nginx = shutil.which("nginx")
-    assert nginx is not None, "nginx is missing: scripts/services.sh installs it"
-    places = {
-        "127.0.0.1:8000": f"127.0.0.1:{free_port()}",
-        "127.0.0.1:8010": directory,
-        "127.0.0.1:8011": f"127.0.0.1:{free_port()}",
-    }
-    text = ROUTER.read_text(encoding="utf-8")
-    text = re.sub("|".join(map(re.escape, places)), lambda found: places[found[0]], text)
-    config = folder / "nginx.conf"
-    config.write_text(text, encoding="utf-8")
-    url = f"http://{places['127.0.0.1:8000']}"
-    # Started as root it would become another user, who cannot write below the folder of a test.
-    user = ("-g", "user root;") if os.getuid() == 0 else ()
-    with _running(nginx, "-p", str(folder), "-c", str(config), *user, log=folder / "nginx.log"):
-        _wait_for(f"{url}/livez", folder / "nginx.log")
-        yield url
 
 
 @contextmanager

@@ -79,9 +79,9 @@ def clean(database: Database) -> None:
         connection.execute(
             "TRUNCATE engine.threads, procrastinate_jobs, procrastinate_workers, journal,"
             " engine.turns, engine.assistants, engine.usage, engine.model_calls,"
-            " engine.push_subscriptions, engine.cell_tenants, engine.file_changes, store,"
-            " engine.budgets, identity.api_keys, checkpoints, checkpoint_blobs, checkpoint_writes"
-            " CASCADE"
+            " engine.push_subscriptions, engine.cell_tenants, engine.cell_arrivals,"
+            " engine.file_changes, store, engine.budgets, identity.api_keys, checkpoints,"
+            " checkpoint_blobs, checkpoint_writes CASCADE"
         )
 
 

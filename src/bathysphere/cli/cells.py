@@ -9,7 +9,7 @@ from bathysphere.cli.database import add_database_actions, connect_once, run_on_
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from bathysphere.engine.cells.move import Cell
+    from bathysphere.engine.cells.tenants import Cell
     from bathysphere.engine.database.pool import Pool
     from bathysphere.server.cells.cells_file import CellAddress
     from bathysphere.server.process.settings import ServerSettings
@@ -125,7 +125,7 @@ async def _open(
     import psycopg
 
     from bathysphere.core.errors import UpstreamError
-    from bathysphere.engine.cells.move import Cell
+    from bathysphere.engine.cells.tenants import Cell
     from bathysphere.engine.database.pool import Database, open_pool
     from bathysphere.server.process.database import encryption_of
 

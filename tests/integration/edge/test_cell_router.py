@@ -1,13 +1,9 @@
 """`deploy/router/nginx.conf` in a real nginx, before a real directory and two cells."""
 
 import asyncio
-import contextlib
 import hashlib
 import os
-import shutil
 import signal
-import socket
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -33,6 +29,7 @@ from bathysphere.server.identity import Unauthenticated, once
 from bathysphere.server.identity.api_keys import ApiKeys
 from bathysphere.server.identity.identify import credential
 from bathysphere.server.process.listener import Listener, listen, listener
+from bathysphere.testing.router import RouterServer
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(60)]
 CONFIGURATION = Path(__file__).parents[3] / "deploy/router/nginx.conf"
@@ -60,7 +57,7 @@ class Cell:
     async def find(self, tenant: str) -> Residence | None:
         return self.states.get(tenant)
 
-    async def away(self) -> dict[str, Residence]:
+    async def away(self, *, left_within_seconds: float) -> dict[str, Residence]:
         return {name: found for name, found in self.states.items() if found.state != "here"}
 
     async def admit(self, tenant: str) -> bool:
@@ -132,49 +129,8 @@ async def serving(app: ASGIApp) -> AsyncIterator[tuple[Listener, str]]:
         listening.close()
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-def start_nginx(folder: Path, port: int, directory: str) -> subprocess.Popen[str]:
-    program = shutil.which("nginx")
-    assert program is not None, "nginx is missing: scripts/services.sh installs it"
-    ports = {"8000": port, "8010": directory.rpartition(":")[2], "8011": free_port()}
-    text = CONFIGURATION.read_text().replace("worker_processes auto", "worker_processes 1")
-    for shown, real in ports.items():
-        text = text.replace(f"127.0.0.1:{shown}", f"127.0.0.1:{real}")
-    (folder / "nginx.conf").write_text(text)
-    more = ["-g", "user root;"] if os.geteuid() == 0 else []
-    arguments = [program, "-p", str(folder), "-c", "nginx.conf", *more]
-    return subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-
-
-@asynccontextmanager
-async def nginx(folder: Path, directory: str) -> AsyncIterator[str]:
-    port = free_port()
-    process = start_nginx(folder, port, directory)
-    try:
-        await is_listening(process, port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        errors = process.communicate(timeout=10)[1]
-    assert "emerg" not in errors, errors
-
-
-async def is_listening(process: subprocess.Popen[str], port: int) -> None:
-    async with asyncio.timeout(10):
-        while True:
-            assert process.poll() is None, process.stderr.read()
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                return
-            await asyncio.sleep(0.02)
-
-
 @pytest.fixture
-async def router(tmp_path) -> AsyncIterator[Router]:
+async def router() -> AsyncIterator[Router]:
     a, b = Cell("a"), Cell("b")
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -194,8 +150,8 @@ async def router(tmp_path) -> AsyncIterator[Router]:
             await directory(scope, receive, send)
 
         made.directory, url = await stack.enter_async_context(serving(recorded))
-        url = await stack.enter_async_context(nginx(tmp_path, url))
-        made.client.base_url = url
+        nginx = RouterServer(CONFIGURATION, directory=url.removeprefix("http://"))
+        made.client.base_url = (await stack.enter_async_context(nginx)).url
         await stack.enter_async_context(made.client)
         yield made
 

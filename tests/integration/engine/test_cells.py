@@ -15,12 +15,16 @@ from bathysphere.core.clock import SystemClock
 from bathysphere.core.identity import Owner
 from bathysphere.engine.audit.chain import EMPTY, AuditRow
 from bathysphere.engine.cells import move
-from bathysphere.engine.cells.move import Cell, CellsDiffer, TenantHasMoney, move_tenant, reopen
+from bathysphere.engine.cells.arrival import delete_rows
+from bathysphere.engine.cells.checks import CellsDiffer, TenantHasMoney
+from bathysphere.engine.cells.move import move_tenant, reopen
 from bathysphere.engine.cells.tables import MOVED_TABLES, STAYING_TABLES, parameters
 from bathysphere.engine.cells.tenants import (
     CLOSED,
+    Cell,
     CellTenants,
     TenantElsewhere,
+    TenantInSeveralCells,
     TenantOnItsWay,
     set_state,
 )
@@ -177,6 +181,7 @@ async def test_every_table_that_names_a_tenant_refuses_writes_of_one_that_is_clo
         "engine.audit",
         "engine.audit_people",
         "engine.cell_tenants",
+        "engine.cell_arrivals",
         "engine.turns",
     }
 
@@ -421,6 +426,140 @@ async def test_a_tenant_can_come_back(rig: Rig, far: Rig, here: Cell, there: Cel
         assert (await rig.ended(run)).status == "success"
 
 
+async def die_at(monkeypatch: pytest.MonkeyPatch, name: str, source: Cell, target: Cell) -> None:
+    """Move the tenant, and die before a step."""
+    with monkeypatch.context() as dying:
+        interrupted_at(dying, name, after=False)
+        with pytest.raises(KeyboardInterrupt):
+            await moved(source, target)
+
+
+async def test_a_tenant_that_is_in_both_cells_is_not_moved(rig: Rig, far: Rig, here, there):
+    await plant(rig, ALICE)
+    before = await rows_of(here, TENANT)
+    await CellTenants(far.pool).admit(TENANT)
+    key = "INSERT INTO identity.api_keys (key_id, digest, tenant, owner) VALUES ('k', '', %s, 'u')"
+    await execute(there, key, (TENANT,))
+    with pytest.raises(TenantInSeveralCells) as raised:
+        await moved(here, there)
+    assert "identity.api_keys" in str(raised.value.hint)
+    assert (await state(here), await state(there)) == (None, "here")
+    assert await rows_of(here, TENANT) == before
+
+
+async def test_a_tenant_that_was_admitted_by_mistake_gives_way_to_the_one_that_has_rows(
+    rig: Rig, far: Rig, here: Cell, there: Cell
+):
+    await plant(rig, ALICE)
+    before = await rows_of(here, TENANT)
+    await CellTenants(far.pool).admit(TENANT)
+    await moved(here, there)
+    assert await rows_of(there, TENANT) == before
+    assert (await state(here), await state(there)) == ("left", "here")
+
+
+async def test_a_tenant_that_is_admitted_in_the_target_during_the_move_stays(
+    rig: Rig, here: Cell, there: Cell, monkeypatch: pytest.MonkeyPatch
+):
+    await plant(rig, ALICE)
+    before = await rows_of(here, TENANT)
+    release = move._release_runs
+
+    async def admit(*values: Any) -> None:
+        async with there.pool.connection() as connection:
+            await set_state(connection, TENANT, "here", other=None)
+        await release(*values)
+
+    monkeypatch.setattr(move, "_release_runs", admit)
+    with pytest.raises(TenantInSeveralCells):
+        await moved(here, there)
+    assert await state(here) == "here"
+    assert await rows_of(here, TENANT) == before
+
+
+async def test_with_the_names_of_the_cells_exchanged_nothing_is_done(
+    rig: Rig, here: Cell, there: Cell, monkeypatch: pytest.MonkeyPatch
+):
+    await plant(rig, ALICE)
+    before = await rows_of(here, TENANT)
+    await die_at(monkeypatch, "copy_rows", here, there)
+    for act in (reopen(there, here, TENANT), moved(there, here)):
+        with pytest.raises(TenantElsewhere):
+            await act
+    assert (await state(here), await state(there)) == ("moving", None)
+    await moved(here, there)
+    assert await rows_of(there, TENANT) == before
+
+
+@pytest.mark.parametrize("name", ["_give_up", "delete_rows"])
+@pytest.mark.parametrize("act", [moved, lambda *cells: reopen(*cells, TENANT)])
+async def test_an_old_move_that_is_finished_late_brings_nothing_back(
+    rig: Rig, here: Cell, there: Cell, monkeypatch: pytest.MonkeyPatch, name, act
+):
+    """The tenant has moved on from the target, which has nothing of it any more."""
+    await plant(rig, ALICE)
+    await die_at(monkeypatch, name, here, there)
+    async with there.pool.connection() as connection:
+        await delete_rows(connection, TENANT)
+        await set_state(connection, TENANT, "left", other="c", move=uuid4())
+    await act(here, there)
+    assert (await state(here), await state(there)) == ("left", "left")
+    for cell in (here, there):
+        assert not any((await rows_of(cell, TENANT)).values())
+        assert not await execute(cell, "SELECT 1 FROM procrastinate_jobs")
+
+
+async def test_a_session_that_is_opened_while_requests_wait_keeps_the_tenant(
+    rig: Rig, here: Cell, there: Cell, monkeypatch: pytest.MonkeyPatch
+):
+    payer = Owner(tenant=f"payer-{uuid4()}", user="p")  # rows of the ledger cannot be deleted
+    run = await rig.start(uuid4(), "steps", owner=payer)
+    wait = move._wait_for_others
+
+    async def pay(*values: Any) -> None:
+        await open_session(here, run)
+        await wait(*values)
+
+    monkeypatch.setattr(move, "_wait_for_others", pay)
+    with pytest.raises(TenantHasMoney):
+        await move_tenant(here, there, payer.tenant, settle_seconds=0)
+    found = await CellTenants(rig.pool).find(payer.tenant)
+    assert found is not None
+    assert found.state == "here"
+
+
+async def open_session(cell: Cell, run: Run) -> None:
+    await execute(
+        cell,
+        "INSERT INTO payments.sessions (session_id, thread_id, epoch, tenant, owner, mint_url,"
+        " unit, session_pubkey, refund_pubkey, opened_at, used_at)"
+        " VALUES (%s, %s, 0, %s, 'x', '', 'sat', '', '', now(), now())",
+        (str(run.run_id), str(run.thread_id), run.owner.tenant),
+    )
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_the_outcome_of_a_call_that_changes_something_moves_too(
+    rig: Rig, here: Cell, there: Cell, monkeypatch: pytest.MonkeyPatch, ends: bool
+):
+    monkeypatch.setattr(move, "_EFFECT_SECONDS", 0.6)
+    run = await rig.start(uuid4(), "steps", input={"name": "a", "steps": 1})
+    await execute(
+        here,
+        "INSERT INTO engine.effects (thread_id, namespace, task, call, run_id)"
+        " VALUES (%s, '', 't', 'c', %s)",
+        (run.thread_id, run.run_id),
+    )
+    moving = asyncio.create_task(moved(here, there))
+    await asyncio.sleep(0.3)
+    if ends:
+        await execute(here, "UPDATE engine.effects SET is_done = true, result = '1'")
+    await moving
+    assert await execute(there, "SELECT is_done, result FROM engine.effects") == [
+        {"is_done": ends, "result": 1 if ends else None}
+    ]
+
+
 async def test_changes_of_files_get_numbers_of_the_target(rig: Rig, here: Cell, there: Cell):
     add = (
         "INSERT INTO engine.file_changes (tenant, workspace, path, action, asked_by, approver,"
@@ -447,6 +586,25 @@ async def test_changes_of_files_get_numbers_of_the_target(rig: Rig, here: Cell, 
     ]
 
 
+async def test_those_who_left_long_ago_are_not_read_again_and_again(here: Cell):
+    async with here.pool.connection() as connection:
+        for name in ("here", "leaving", "moving", "left"):
+            await set_state(connection, f"{name}-now", name, other="b")
+            await set_state(connection, f"{name}-before", name, other="b")
+        await connection.execute(
+            "UPDATE engine.cell_tenants SET changed_at = now() - interval '1 hour'"
+            " WHERE tenant LIKE '%-before'"
+        )
+    away = await CellTenants(here.pool).away(left_within_seconds=60)
+    assert list(away) == [
+        "leaving-before",
+        "leaving-now",
+        "left-now",
+        "moving-before",
+        "moving-now",
+    ]
+
+
 async def test_two_processes_do_not_move_a_tenant_at_once(rig: Rig, here: Cell, there: Cell):
     await rig.start(uuid4(), "steps")
     first = asyncio.create_task(move_tenant(here, there, TENANT, settle_seconds=0.5))
@@ -462,9 +620,10 @@ async def test_two_processes_do_not_move_a_tenant_at_once(rig: Rig, here: Cell, 
 async def test_a_tenant_on_its_way_to_another_cell_is_refused(rig: Rig, here: Cell, there: Cell):
     await rig.start(uuid4(), "steps")
     async with here.pool.connection() as connection:
-        await set_state(connection, TENANT, "leaving", other="c")
-    with pytest.raises(TenantOnItsWay, match="for cell 'c'"):
-        await moved(here, there)
+        await set_state(connection, TENANT, "leaving", other="c", move=uuid4())
+    for act in (moved(here, there), reopen(here, there, TENANT)):
+        with pytest.raises(TenantOnItsWay, match="for cell 'c'"):
+            await act
 
 
 async def test_a_tenant_that_nobody_knows_is_refused(here: Cell, there: Cell):
@@ -495,13 +654,7 @@ async def test_tenants_that_were_here_before_there_were_cells_are_admitted_at_on
 async def test_a_tenant_with_open_payments_stays(rig: Rig, here: Cell, there: Cell):
     payer = Owner(tenant=f"payer-{uuid4()}", user="p")  # rows of the ledger cannot be deleted
     run = await rig.start(uuid4(), "steps", owner=payer)
-    await execute(
-        here,
-        "INSERT INTO payments.sessions (session_id, thread_id, epoch, tenant, owner, mint_url,"
-        " unit, session_pubkey, refund_pubkey, opened_at, used_at)"
-        " VALUES (%s, %s, 0, %s, 'x', '', 'sat', '', '', now(), now())",
-        (str(run.run_id), str(run.thread_id), payer.tenant),
-    )
+    await open_session(here, run)
     with pytest.raises(TenantHasMoney):
         await move_tenant(here, there, payer.tenant)
     assert await CellTenants(rig.pool).find(payer.tenant) is None

@@ -61,6 +61,7 @@ NOBODYS = {
     "engine.migrations": "names of migrations",
     "engine.epochs": "restores from backups",
     "engine.cell_tenants": "where tenants are",
+    "engine.cell_arrivals": "moves that ended",
     "engine.encryption_keys": "ids of keys",
     "public.checkpoint_migrations": "versions",
     "public.store_migrations": "versions",

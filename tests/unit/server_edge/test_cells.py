@@ -16,13 +16,13 @@ from bathysphere.cli import cells as command
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import ConfigError, UpstreamError
 from bathysphere.core.identity import Owner
-from bathysphere.engine.cells.tenants import Residence, TenantElsewhere
+from bathysphere.engine.cells.tenants import Residence, TenantElsewhere, TenantInSeveralCells
 from bathysphere.engine.crons.records import Grant
 from bathysphere.server import errors
 from bathysphere.server.asgi.stack import Edge, wrap
 from bathysphere.server.cells import residence
 from bathysphere.server.cells.cells_file import CellsFile
-from bathysphere.server.cells.directory import Directory, OpenCell, TenantInSeveralCells
+from bathysphere.server.cells.directory import Directory, OpenCell
 from bathysphere.server.cells.directory_app import directory_app, open_directory
 from bathysphere.server.cells.gate import CellGate
 from bathysphere.server.cells.residence import Residences, TenantMoving
@@ -51,6 +51,7 @@ class Tenants:
     def __init__(self, **states: str) -> None:
         self.states = states
         self.asked = 0
+        self.windows: list[float] = []
         self.is_there = True
         self.admitted: list[str] = []
 
@@ -64,7 +65,8 @@ class Tenants:
         state = self.states.get(tenant)
         return Residence(state, "other") if state else None
 
-    async def away(self):
+    async def away(self, *, left_within_seconds: float):
+        self.windows.append(left_within_seconds)
         self._check()
         return {name: Residence(s, "other") for name, s in self.states.items() if s != "here"}
 
@@ -165,6 +167,29 @@ async def test_a_tenant_that_came_back_is_served_before_the_next_poll():
     await known.poll()
     tenants.states["acme"] = "here"
     await known.wait_until_here("acme")
+
+
+async def test_a_tenant_that_left_is_asked_for_again_after_it_is_no_longer_listed():
+    tenants = Tenants(acme="here")
+    known = Residences(tenants)
+    await known.poll()
+    await known.wait_until_here("acme")
+    tenants.states["acme"] = "left"
+    await known.poll()
+    del tenants.states["acme"]  # it left long ago
+    await known.poll()
+    with pytest.raises(TenantElsewhere):
+        await known.wait_until_here("acme")
+
+
+async def test_a_process_that_was_stopped_for_long_looks_back_as_far():
+    tenants = Tenants()
+    known = Residences(tenants)
+    await known.poll()
+    known._polled_at -= 3600
+    await known.poll()
+    usual, longer = tenants.windows
+    assert 3600 <= longer - usual < 3610
 
 
 async def test_an_outage_changes_nothing_that_is_known_and_is_reported_once(caplog):
@@ -332,6 +357,10 @@ async def test_missing_rows_are_not_reported_when_they_were_moved(status):
         ("GET", "/threads/1", True),
         ("POST", "/threads/search", True),
         ("POST", "/store/namespaces", True),
+        ("POST", "/threads/1/history", True),
+        ("POST", "/threads/1/state/checkpoint", True),
+        ("POST", "/assistants/1/versions", True),
+        ("DELETE", "/memories/search", False),
         ("POST", "/threads/1/runs", False),
         ("DELETE", "/threads/1", False),
     ],

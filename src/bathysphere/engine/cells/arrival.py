@@ -42,6 +42,19 @@ async def delete_rows(connection: Connection, tenant: str) -> None:
             await connection.execute(statement.encode(), parameters(tenant))
 
 
+async def table_with_rows(connection: Connection, tenant: str) -> str | None:
+    """The name of a table that has rows of the tenant; None if there is none."""
+    parts = [
+        f"SELECT '{table.name}' AS name WHERE EXISTS"  # noqa: S608  # our own constants
+        f" (SELECT FROM {table.name} t WHERE {table.where})"
+        for table in await _existing(connection)
+    ]
+    statement = f"{' UNION ALL '.join(parts)} LIMIT 1"
+    cursor = await connection.execute(statement.encode(), parameters(tenant))
+    row: Any = await cursor.fetchone()
+    return str(row["name"]) if row is not None else None
+
+
 async def pass_closed_door(connection: Connection, tenant: str) -> None:
     """Let the current transaction change rows of a tenant that is closed for everybody else."""
     await connection.execute("SELECT set_config('app.moving', %s, true)", (tenant,))

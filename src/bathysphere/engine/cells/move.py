@@ -4,57 +4,48 @@ Its requests wait at the API, its runs are taken from their workers, its rows ar
 transaction of the target, and then the source gives it up. At each moment one database may change
 its rows, or none; a move that was interrupted anywhere is finished or undone by a second call.
 
-Who decides is the tenant's row in the target: a move holds it locked from before it looks at the
-source until the copy is committed, and undoing a move takes the same lock.
+Who decides is the target: it records each move that has arrived, in the transaction that copies. A
+move holds the tenant's row there locked from before it looks at the source until the copy is
+committed, and undoing a move takes the same lock. That a tenant is in the target proves nothing: it
+may have come there by another move, or have been admitted there by mistake.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+from uuid import UUID, uuid4
 
 from psycopg.errors import LockNotAvailable
 
-from bathysphere.core.errors import BathysphereError, CallerError, ConfigError
+from bathysphere.core.errors import BathysphereError
 from bathysphere.engine.audit.recording import OPERATOR, AuditAction, Recorded, record
-from bathysphere.engine.cells.arrival import copy_rows, delete_rows, pass_closed_door
+from bathysphere.engine.cells.arrival import (
+    copy_rows,
+    delete_rows,
+    pass_closed_door,
+    table_with_rows,
+)
+from bathysphere.engine.cells.checks import check_cells, check_free, check_settled, count_rows
 from bathysphere.engine.cells.tenants import (
     BETWEEN,
+    Cell,
     CellTenants,
+    Residence,
     State,
     TenantElsewhere,
     TenantOnItsWay,
     set_state,
 )
-from bathysphere.engine.database.encryption_keys import check_keys, recorded_keys
-from bathysphere.engine.database.pool import Connection, Pool
+from bathysphere.engine.database.pool import Connection
 from bathysphere.engine.runs.queue import QUEUE
 
 SETTLE_SECONDS = 1.0
 """After it, every API process knows that the tenant is leaving, and holds its requests."""
 _BARRIER_SECONDS = 5.0
+_EFFECT_SECONDS = 2.0
+"""How long calls that change something elsewhere are waited for: their outcome is to move, too."""
 _MOVING = "moving"
-
-
-class TenantHasMoney(CallerError):
-    """The tenant has payments in this cell that are not settled."""
-
-    code = "tenant_has_money"
-
-
-class CellsDiffer(ConfigError):
-    """The cells are not of the same version, or do not have the same encryption keys."""
-
-    code = "cells_differ"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cell:
-    """A cell, and a pool of connections to its database."""
-
-    name: str
-    pool: Pool
 
 
 class Moved(NamedTuple):
@@ -75,22 +66,25 @@ async def move_tenant(
 
     Raises:
         TenantElsewhere: The source does not have the tenant.
+        TenantInSeveralCells: The target says that it has the tenant, too.
         TenantOnItsWay: It is being moved, or was on its way to another cell.
         TenantHasMoney: It has payments that are not settled.
         CellsDiffer: The target could not read its rows.
     """
     loop = asyncio.get_running_loop()
     async with _alone(source, tenant):
-        await _check_cells(source, target)
-        began = loop.time()
-        if await _begin(source, target, tenant):
+        await check_cells(source, target)
+        began, rows = loop.time(), 0
+        move, state = await _begin(source, target, tenant)
+        if state == "leaving":
             await asyncio.sleep(settle_seconds)
-        try:
-            rows = await _hand_over(source, target, tenant)
-        except BaseException:
-            await asyncio.shield(_undo(source, target, tenant))
-            raise
-        threads = await _give_up(source, target, tenant)
+        if state != "left":
+            try:
+                rows = await _hand_over(source, target, tenant, move)
+            except BaseException:
+                await asyncio.shield(_undo(source, target, tenant, move))
+                raise
+        threads = await _give_up(source, target, tenant, move)
         seconds = loop.time() - began
         async with source.pool.connection() as connection:
             await delete_rows(connection, tenant)
@@ -98,74 +92,123 @@ async def move_tenant(
 
 
 async def reopen(source: Cell, target: Cell, tenant: str) -> State:
-    """Undo a move that was interrupted; return `left` if the target turned out to have the tenant.
+    """Undo a move that was interrupted; return `left` if the tenant had arrived in the target.
 
     Raises:
-        TenantOnItsWay: The move is still going on.
+        TenantElsewhere: The tenant is not on its way from the source.
+        TenantOnItsWay: It is on its way to another cell, or the move is still going on.
     """
     async with _alone(source, tenant):
-        if await _undo(source, target, tenant):
+        found = await CellTenants(source.pool).find(tenant)
+        move = _move_of(found, target, tenant)
+        if found is None or move is None:
+            raise TenantElsewhere(
+                f"Tenant '{tenant}' is not on its way from cell '{source.name}'",
+                hint="see `bathysphere cells list`",
+            )
+        if found.state != "left" and await _undo(source, target, tenant, move):
             return "here"
-        await _give_up(source, target, tenant)
+        await _give_up(source, target, tenant, move)
         async with source.pool.connection() as connection:
             await delete_rows(connection, tenant)
     return "left"
 
 
-async def _begin(source: Cell, target: Cell, tenant: str) -> bool:
-    """Let the tenant's requests wait; return False if the move before had come further."""
+async def _begin(source: Cell, target: Cell, tenant: str) -> tuple[UUID, State]:
+    """Let the tenant's requests wait, or find how far an interrupted move came."""
     found = await CellTenants(source.pool).find(tenant)
-    if found is None and not await _count(source.pool, _THREADS_OR_KEYS, tenant):
+    move = _move_of(found, target, tenant)
+    if found is not None and move is not None:
+        return move, found.state
+    is_left = found is not None and found.state != "here"
+    if is_left or (found is None and not await count_rows(source.pool, _THREADS_OR_KEYS, tenant)):
         raise TenantElsewhere(
             f"Cell '{source.name}' has no tenant '{tenant}'", hint="see `bathysphere cells list`"
         )
-    if found is not None and found.state != "here" and found.other != target.name:
+    await _make_room(source, target, tenant)
+    await check_settled(source.pool, tenant)
+    move = uuid4()
+    async with source.pool.connection() as connection:
+        await set_state(connection, tenant, "leaving", other=target.name, move=move)
+    return move, "leaving"
+
+
+def _move_of(found: Residence | None, target: Cell, tenant: str) -> UUID | None:
+    """The move to the target that the source has begun; None if it has begun none."""
+    if found is None or found.state == "here":
+        return None
+    if found.move is not None and found.other != target.name:
         raise TenantOnItsWay(
             f"Tenant '{tenant}' is {found.state} for cell '{found.other}'",
             hint=f"finish or undo that first: `bathysphere cells reopen` with --to {found.other}",
         )
-    if found is not None and found.state in ("moving", "left"):
-        return False
-    if await _count(source.pool, _UNSETTLED, tenant):
-        raise TenantHasMoney(
-            f"Tenant '{tenant}' has payments that are not settled",
-            hint="let its people close their sessions and collect what goes back",
-        )
-    async with source.pool.connection() as connection:
-        await set_state(connection, tenant, "leaving", other=target.name)
-    return True
+    return found.move
 
 
-async def _hand_over(source: Cell, target: Cell, tenant: str) -> int:
+async def _make_room(source: Cell, target: Cell, tenant: str) -> None:
+    """Let the target be a cell that the tenant can arrive in: one that does not say it has it.
+
+    A target that has the tenant by mistake and nothing of it gives it up; one that has something of
+    it is for the operator to look at, because a move would delete one of the two.
+    """
+    async with target.pool.connection() as there, there.transaction():
+        row: Any = await (await there.execute(_STATE, (tenant,))).fetchone()
+        state: State = row["state"] if row is not None else "left"
+        if state == "here" and await table_with_rows(there, tenant) is None:
+            await set_state(there, tenant, "left", other=source.name)
+        else:
+            await check_free(there, target, tenant, state)
+
+
+async def _hand_over(source: Cell, target: Cell, tenant: str, move: UUID) -> int:
     """Close the tenant in the source and copy it; return the number of rows."""
     found = await CellTenants(source.pool).find(tenant)
     if found is not None and found.state in BETWEEN:
-        await _close(source, target, tenant)
+        await _close(source, target, tenant, move)
     async with target.pool.connection() as there, there.transaction():
-        if await _decide(there, source, tenant) == "here":
+        state = await _lock(there, source, tenant)
+        if await _has_arrived(there, move):
             return 0  # the move before had come as far as this
         async with source.pool.connection() as here:
-            await _check_still_moving(here, target, tenant)
+            await _check_still_moving(here, tenant, move)
+            await check_free(there, target, tenant, state)
             await pass_closed_door(there, tenant)
-            await _check_empty(there, target, tenant)
             rows = await copy_rows(here, there, tenant)
         await set_state(there, tenant, "here", other=source.name)
+        await there.execute(_ARRIVE, {"move": move, "tenant": tenant, "source": source.name})
         await _record(there, "tenant.arrived", tenant, {"from": source.name, "rows": rows})
     return rows
 
 
-async def _close(source: Cell, target: Cell, tenant: str) -> None:
+async def _close(source: Cell, target: Cell, tenant: str, move: UUID) -> None:
     """Let nobody change the tenant's rows any more, and take its runs from their workers."""
     async with source.pool.connection() as connection:
         async with connection.transaction():
             await pass_closed_door(connection, tenant)
-            await set_state(connection, tenant, "moving", other=target.name)
+            await set_state(connection, tenant, "moving", other=target.name, move=move)
             await _release_runs(connection, tenant)
         await _wait_for_others(connection, tenant)
         # Again: those that were still writing may have added runs.
         async with connection.transaction():
             await pass_closed_door(connection, tenant)
             await _release_runs(connection, tenant)
+        await _wait_for_effects(connection, tenant)
+    await check_settled(source.pool, tenant)  # again: runs went on, and can open sessions
+
+
+async def _wait_for_effects(connection: Connection, tenant: str) -> None:
+    """Wait a little for calls of released runs that change something elsewhere.
+
+    Their outcome is recorded even after the run was taken away, but only here: the other cell would
+    have to ask the person whether it happened.
+    """
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + _EFFECT_SECONDS
+    while loop.time() < ends_at:
+        row: Any = await (await connection.execute(_EFFECTS, (tenant,))).fetchone()
+        if not row["n"]:
+            return
+        await asyncio.sleep(0.02)
 
 
 async def _wait_for_others(connection: Connection, tenant: str) -> None:
@@ -194,22 +237,23 @@ async def _release_runs(connection: Connection, tenant: str) -> None:
     await connection.execute(_WITHHOLD, values)
 
 
-async def _give_up(source: Cell, target: Cell, tenant: str) -> int:
+async def _give_up(source: Cell, target: Cell, tenant: str, move: UUID) -> int:
     """Let the source send the tenant's requests on; return how many threads it had."""
     found = await CellTenants(source.pool).find(tenant)
-    threads = await _count(target.pool, _THREADS, tenant)
+    threads = await count_rows(target.pool, _THREADS, tenant)
     if found is not None and found.state == "left":
         return threads
     async with source.pool.connection() as connection, connection.transaction():
-        await set_state(connection, tenant, "left", other=target.name)
+        await set_state(connection, tenant, "left", other=target.name, move=move)
         await _record(connection, "tenant.left", tenant, {"to": target.name})
     return threads
 
 
-async def _undo(source: Cell, target: Cell, tenant: str) -> bool:
-    """Give the tenant back to the source; return False if the target has it."""
+async def _undo(source: Cell, target: Cell, tenant: str, move: UUID) -> bool:
+    """Give the tenant back to the source; return False if it has arrived in the target."""
     async with target.pool.connection() as there, there.transaction():
-        if await _decide(there, source, tenant) == "here":
+        await _lock(there, source, tenant)
+        if await _has_arrived(there, move):
             return False
         async with source.pool.connection() as here, here.transaction():
             await pass_closed_door(here, tenant)
@@ -220,11 +264,11 @@ async def _undo(source: Cell, target: Cell, tenant: str) -> bool:
     return True
 
 
-async def _decide(there: Connection, source: Cell, tenant: str) -> State:
+async def _lock(there: Connection, source: Cell, tenant: str) -> State:
     """Lock the tenant's row in the target until the transaction ends, and return its state."""
     await there.execute("SET LOCAL lock_timeout = '10s'")
     try:
-        cursor = await there.execute(_DECIDE, {"tenant": tenant, "source": source.name})
+        cursor = await there.execute(_LOCK, {"tenant": tenant, "source": source.name})
     except LockNotAvailable as error:
         raise _under_way(tenant) from error
     row: Any = await cursor.fetchone()
@@ -232,52 +276,13 @@ async def _decide(there: Connection, source: Cell, tenant: str) -> State:
     return state
 
 
-async def _check_still_moving(here: Connection, target: Cell, tenant: str) -> None:
-    row: Any = await (await here.execute(_STILL_MOVING, (tenant, target.name))).fetchone()
-    if row is None:
+async def _has_arrived(there: Connection, move: UUID) -> bool:
+    return await (await there.execute(_HAS_ARRIVED, (move,))).fetchone() is not None
+
+
+async def _check_still_moving(here: Connection, tenant: str, move: UUID) -> None:
+    if await (await here.execute(_STILL_MOVING, (tenant, move))).fetchone() is None:
         raise _under_way(tenant)
-
-
-async def _check_empty(there: Connection, target: Cell, tenant: str) -> None:
-    row: Any = await (await there.execute(_THREADS_OR_KEYS, {"tenant": tenant})).fetchone()
-    if row["n"]:
-        raise TenantOnItsWay(
-            f"Cell '{target.name}' still has rows of tenant '{tenant}'",
-            hint="the move from there was interrupted: call it again, it only deletes them",
-        )
-
-
-async def _check_cells(source: Cell, target: Cell) -> None:
-    if source.name == target.name:
-        raise CallerError("The tenant cannot move to the cell it is in")
-    async with source.pool.connection() as here, target.pool.connection() as there:
-        if await _migrations(here) != await _migrations(there):
-            raise CellsDiffer(
-                f"Cells '{source.name}' and '{target.name}' are not of the same version",
-                hint="update both to the same release, then move",
-            )
-        keys = await recorded_keys(here)
-        if missing := sorted(set(keys) - set(await recorded_keys(there))):
-            raise CellsDiffer(
-                f"Cell '{target.name}' does not have encryption key '{missing[0]}'",
-                hint="set BATHYSPHERE_ENCRYPTION_KEYS of both cells to the same keys",
-            )
-        if keys:
-            for connection in (here, there):
-                await check_keys(connection, source.pool.encryption)
-
-
-async def _migrations(connection: Connection) -> list[str]:
-    rows = await (
-        await connection.execute("SELECT name FROM engine.migrations ORDER BY name")
-    ).fetchall()
-    return [row["name"] for row in rows]
-
-
-async def _count(pool: Pool, statement: bytes, tenant: str) -> int:
-    async with pool.connection() as connection:
-        row: Any = await (await connection.execute(statement, {"tenant": tenant})).fetchone()
-    return int(row["n"])
 
 
 async def _record(
@@ -305,26 +310,29 @@ def _under_way(tenant: str) -> BathysphereError:
 
 _BARRIER = "SELECT pg_try_advisory_xact_lock(1667591276, hashtext(%s)) AS is_ours"
 _ALONE = "SELECT pg_try_advisory_xact_lock(1667591277, hashtext(%s)) AS is_ours"
-_DECIDE = """
+_LOCK = """
 INSERT INTO engine.cell_tenants AS there (tenant, state, other)
 VALUES (%(tenant)s, 'left', %(source)s)
 ON CONFLICT (tenant) DO UPDATE SET changed_at = there.changed_at
 RETURNING state
 """
+_STATE = "SELECT state FROM engine.cell_tenants WHERE tenant = %s FOR UPDATE"
+_HAS_ARRIVED = "SELECT 1 FROM engine.cell_arrivals WHERE move = %s"
+_ARRIVE = """
+INSERT INTO engine.cell_arrivals (move, tenant, source)
+VALUES (%(move)s, %(tenant)s, %(source)s)
+"""
 _STILL_MOVING = """
-SELECT 1 FROM engine.cell_tenants WHERE tenant = %s AND state = 'moving' AND other = %s
+SELECT 1 FROM engine.cell_tenants WHERE tenant = %s AND state = 'moving' AND move = %s
+"""
+_EFFECTS = """
+SELECT count(*) AS n FROM engine.effects effect JOIN engine.runs run USING (run_id)
+ WHERE run.tenant = %s AND run.status = 'pending' AND NOT effect.is_done
 """
 _THREADS = b"SELECT count(*) AS n FROM engine.threads WHERE tenant = %(tenant)s"
 _THREADS_OR_KEYS = b"""
 SELECT (SELECT count(*) FROM engine.threads WHERE tenant = %(tenant)s)
      + (SELECT count(*) FROM identity.api_keys WHERE tenant = %(tenant)s) AS n
-"""
-_UNSETTLED = b"""
-SELECT (SELECT count(*) FROM payments.sessions
-         WHERE tenant = %(tenant)s AND status <> 'closed')
-     + (SELECT count(*) FROM payments.refunds refund
-          JOIN payments.sessions session USING (session_id)
-         WHERE session.tenant = %(tenant)s AND refund.status <> 'claimed') AS n
 """
 # As when a worker hands a run on: this is no strike.
 _RELEASE = """

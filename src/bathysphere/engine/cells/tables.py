@@ -59,6 +59,7 @@ STAYING_TABLES = {
     "engine.audit_people": "the names of that chain",
     "engine.turns": "who was served last by these workers",
     "engine.cell_tenants": "where tenants are",
+    "engine.cell_arrivals": "which moves have ended here",
     "engine.encryption_keys": "of the database",
     "engine.epochs": "of the database",
     "engine.migrations": "of the database",

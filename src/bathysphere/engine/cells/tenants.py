@@ -1,7 +1,9 @@
 """Which tenants live in this database, and which are leaving it or have left."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 from bathysphere.core.errors import BathysphereError, CallerError
 from bathysphere.engine.database.pool import Connection, Pool
@@ -19,10 +21,24 @@ class TenantElsewhere(CallerError):
     code = "tenant_elsewhere"
 
 
+class TenantInSeveralCells(BathysphereError):
+    """Two cells say that they have the tenant."""
+
+    code = "tenant_in_several_cells"
+
+
 class TenantOnItsWay(BathysphereError):
     """The tenant is moving, or has moved, so that the command cannot do this."""
 
     code = "tenant_on_its_way"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """A cell, and a pool of connections to its database."""
+
+    name: str
+    pool: Pool
 
 
 class Residence(NamedTuple):
@@ -31,6 +47,8 @@ class Residence(NamedTuple):
     state: State
     other: str | None
     """The cell that it moves to, or came from."""
+    move: UUID | None = None
+    """The move by which it leaves, or has left."""
 
 
 class CellTenants:
@@ -48,9 +66,9 @@ class CellTenants:
         found = await self._read(f"{_SELECT} WHERE tenant = %s", (tenant,))
         return found.get(tenant)
 
-    async def away(self) -> Mapping[str, Residence]:
-        """The tenants that are leaving or have left: few, or none."""
-        return await self._read(f"{_SELECT} WHERE state <> 'here'", ())
+    async def away(self, *, left_within_seconds: float) -> Mapping[str, Residence]:
+        """The tenants that are on their way, or have left lately: few, or none."""
+        return await self._read(_AWAY, (left_within_seconds,))
 
     async def admit(self, tenant: str) -> bool:
         """Let a tenant live here that is in no cell yet; return whether it is here now."""
@@ -64,21 +82,32 @@ class CellTenants:
         async with self._pool.connection() as connection:
             return (await connection.execute(_ADMIT_ALL)).rowcount
 
-    async def _read(self, statement: str, values: tuple[str, ...]) -> dict[str, Residence]:
+    async def _read(self, statement: str, values: tuple[object, ...]) -> dict[str, Residence]:
         async with self._pool.connection() as connection:
             cursor = await connection.execute(f"{statement} ORDER BY tenant".encode(), values)
             rows = await cursor.fetchall()
-        return {row["tenant"]: Residence(row["state"], row["other"]) for row in rows}
+        return {row["tenant"]: Residence(row["state"], row["other"], row["move"]) for row in rows}
 
 
 async def set_state(
-    connection: Connection, tenant: str, state: State, *, other: str | None
+    connection: Connection,
+    tenant: str,
+    state: State,
+    *,
+    other: str | None,
+    move: UUID | None = None,
 ) -> None:
     """Set the tenant's state, in the caller's transaction if it has one."""
-    await connection.execute(_SET, {"tenant": tenant, "state": state, "other": other})
+    values = {"tenant": tenant, "state": state, "other": other, "move": move}
+    await connection.execute(_SET, values)
 
 
-_SELECT = "SELECT tenant, state, other FROM engine.cell_tenants"
+_SELECT = "SELECT tenant, state, other, move FROM engine.cell_tenants"
+_AWAY = f"""
+{_SELECT} WHERE state IN ('leaving', 'moving')
+UNION ALL
+{_SELECT} WHERE state = 'left' AND changed_at > now() - make_interval(secs => %s)
+"""
 _ADMIT = """
 INSERT INTO engine.cell_tenants (tenant, state) VALUES (%s, 'here') ON CONFLICT DO NOTHING
 """
@@ -88,8 +117,9 @@ SELECT tenant, 'here' FROM engine.threads UNION SELECT tenant, 'here' FROM ident
 ON CONFLICT DO NOTHING
 """
 _SET = """
-INSERT INTO engine.cell_tenants (tenant, state, other)
-VALUES (%(tenant)s, %(state)s, %(other)s)
+INSERT INTO engine.cell_tenants (tenant, state, other, move)
+VALUES (%(tenant)s, %(state)s, %(other)s, %(move)s)
 ON CONFLICT (tenant) DO UPDATE
-   SET state = EXCLUDED.state, other = EXCLUDED.other, changed_at = clock_timestamp()
+   SET state = EXCLUDED.state, other = EXCLUDED.other, move = EXCLUDED.move,
+       changed_at = clock_timestamp()
 """

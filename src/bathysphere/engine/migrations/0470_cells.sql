@@ -9,14 +9,25 @@ CREATE TABLE engine.cell_tenants (
     tenant     text PRIMARY KEY,
     state      text NOT NULL CHECK (state IN ('here', 'leaving', 'moving', 'left')),
     other      text,                -- the cell it moves to, or came from
+    move       uuid,                -- by which it leaves or has left this cell
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE INDEX cell_tenants_away ON engine.cell_tenants (tenant) WHERE state <> 'here';
+CREATE INDEX cell_tenants_between ON engine.cell_tenants (tenant) WHERE state IN ('leaving', 'moving');
+CREATE INDEX cell_tenants_left ON engine.cell_tenants (changed_at) WHERE state = 'left';
 -- LangGraph's statement for reading items names an update, so that the triggers below run as a tenant.
 GRANT SELECT ON engine.cell_tenants TO bathysphere_tenant;
 ALTER TABLE engine.cell_tenants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON engine.cell_tenants TO bathysphere_tenant
     USING (tenant = current_setting('app.tenant', true));
+
+-- The moves that have brought a tenant here. A row is written with the copy and stays: that a tenant
+-- is here, or was, does not say by which move.
+CREATE TABLE engine.cell_arrivals (
+    move       uuid PRIMARY KEY,
+    tenant     text NOT NULL,
+    source     text NOT NULL,
+    arrived_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
 
 CREATE FUNCTION engine.is_tenant_here(p_tenant text) RETURNS boolean LANGUAGE sql STABLE AS $$
 SELECT NOT EXISTS (SELECT 1 FROM engine.cell_tenants WHERE tenant = p_tenant AND state <> 'here')

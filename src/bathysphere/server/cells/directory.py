@@ -17,9 +17,9 @@ from starlette.requests import HTTPConnection
 
 from bathysphere.core.circuit_breaker import CircuitBreaker
 from bathysphere.core.clock import Clock
-from bathysphere.core.errors import BathysphereError, CallerError, UpstreamError
+from bathysphere.core.errors import CallerError, UpstreamError
 from bathysphere.core.identity import Owner
-from bathysphere.engine.cells.tenants import BETWEEN, Residence
+from bathysphere.engine.cells.tenants import BETWEEN, Residence, TenantInSeveralCells
 from bathysphere.server.cells.cells_file import CellAddress
 from bathysphere.server.identity import Identify, IdentityUnavailable, grant_of
 
@@ -34,12 +34,6 @@ class CellUnreachable(UpstreamError):
     """The caller's cell cannot be found, because a cell's database does not answer."""
 
     code = "cell_unreachable"
-
-
-class TenantInSeveralCells(BathysphereError):
-    """Two cells say that they have the tenant."""
-
-    code = "tenant_in_several_cells"
 
 
 class TenantsOfCell(Protocol):

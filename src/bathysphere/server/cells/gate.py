@@ -18,7 +18,7 @@ from bathysphere.server.identity.identify import OWNER_KEY
 
 _ABOUT_MISSING_ROWS = frozenset({401, 404, 500})
 """Also 500: it may be about a row that was there a moment before, or a refused write."""
-_READING = ("/search", "/count", "/namespaces")
+_READING = ("/search", "/count", "/namespaces", "/history", "/state/checkpoint", "/versions")
 """Ends of the paths that read by POST."""
 
 
@@ -76,7 +76,8 @@ def _needs_rows(scope: Scope, status: int) -> bool:
 
 
 def _is_read(scope: Scope) -> bool:
-    return scope["method"] in ("GET", "HEAD") or scope["path"].endswith(_READING)
+    method = scope["method"]
+    return method in ("GET", "HEAD") or (method == "POST" and scope["path"].endswith(_READING))
 
 
 async def _refuse(send: Send, error: BathysphereError) -> None:

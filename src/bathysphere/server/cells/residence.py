@@ -22,6 +22,8 @@ POLL_SECONDS = 0.25
 WAIT_SECONDS = 10.0
 """How long a request waits for its tenant, which is several times what a move takes."""
 _MAX_KNOWN = 10_000
+_REMEMBER_SECONDS = 600.0
+"""How long a tenant is remembered after it has left: longer than a request lasts."""
 
 
 class TenantMoving(UpstreamError):
@@ -41,8 +43,8 @@ class TenantStates(Protocol):
         """Where the tenant is; None if the database knows nothing of it."""
         ...
 
-    async def away(self) -> Mapping[str, Residence]:
-        """The tenants that are leaving or have left."""
+    async def away(self, *, left_within_seconds: float) -> Mapping[str, Residence]:
+        """The tenants that are on their way, or have left lately."""
         ...
 
 
@@ -75,7 +77,7 @@ class Residences:
         """Read once which tenants are away; if that fails, keep what is known."""
         began = asyncio.get_running_loop().time()
         try:
-            away = dict(await self._tenants.away())
+            away = dict(await self._tenants.away(left_within_seconds=self._window(began)))
         except psycopg.Error as error:
             if not self._is_failing:
                 _log.warning("Moving tenants cannot be polled; asking for each request: %s", error)
@@ -83,9 +85,15 @@ class Residences:
             return
         self._is_failing = False
         self._polled_at = began
+        for tenant in away:
+            self._here.pop(tenant, None)
         if away != self._away:
             self._away = away
             self._notify()
+
+    def _window(self, now: float) -> float:
+        """How far back to look: also over what passed since the last poll."""
+        return _REMEMBER_SECONDS + (now - self._polled_at if self._polled_at is not None else 0)
 
     async def wait_until_here(self, tenant: str) -> None:
         """Return when the tenant is in this cell, which it nearly always is.
