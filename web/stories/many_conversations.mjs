@@ -2,6 +2,7 @@
 import { assert, eventually, open, post, showConversations, story } from './kit.mjs';
 
 const COUNT = 500;
+const LISTED = 100;
 
 await story(async ({ page, context }) => {
   await open(page);
@@ -12,11 +13,12 @@ await story(async ({ page, context }) => {
   const fresh = await context.newPage();
   await page.close();
 
+  await fresh.addInitScript(noteWhenListed, LISTED);
   await open(fresh);
   await showConversations(fresh);
   const rows = fresh.locator('[data-thread-list] li');
-  await rows.nth(99).waitFor();
-  const opened = await fresh.evaluate(() => performance.now());
+  await rows.nth(LISTED - 1).waitFor();
+  const opened = await fresh.evaluate(listedAt);
   for (let seen = 200; seen <= COUNT; seen += 100) {
     await fresh.getByRole('button', { name: 'Show more' }).click();
     await rows.nth(seen - 1).waitFor();
@@ -29,3 +31,20 @@ await story(async ({ page, context }) => {
   await fresh.waitForURL(/\/c\//);
   return { opened_ms: Math.round(opened) };
 });
+
+/** In the page: when so many were first listed, without the time that it takes to ask for it. */
+function noteWhenListed(count) {
+  const look = () => {
+    if (document.querySelectorAll('[data-thread-list] li').length >= count) window.listedAt = performance.now();
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}
+
+/** In the page, once it has noted that. */
+function listedAt() {
+  return new Promise((done) => {
+    const look = () => (window.listedAt ? done(window.listedAt) : requestAnimationFrame(look));
+    look();
+  });
+}
