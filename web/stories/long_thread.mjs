@@ -27,6 +27,8 @@ await story(async ({ page, context, browser }) => {
   await finds(fresh, path);
   await fresh.goto(path);
   await says(fresh, LAST);
+  // What the pages before it left behind is collected now, not while it streams.
+  await heap(context, fresh);
 
   await browser.startTracing(fresh, { categories: TRACED });
   await ask(fresh, 'And now?');

@@ -1,11 +1,14 @@
 /** A long list, or much of it at once, is drawn over several frames: as many items as each can bear. */
+import { flushSync } from 'svelte';
 import { nextFrame } from './frames';
 
 /** The first is drawn by code that the browser has not warmed up yet. */
 const FIRST = 1;
-const LEAST = 4;
-const MOST = 12;
+const LEAST = 2;
+const MOST = 16;
 const SLOW_MS = 34;
+/** Laying out and painting what was drawn takes as long again. */
+const DRAWING_MS = 5;
 
 export class ProgressiveList {
   #limit = $state(FIRST);
@@ -31,9 +34,10 @@ export class ProgressiveList {
     const asked = performance.now();
     nextFrame(() => {
       this.#isAsked = false;
-      const isSlow = performance.now() - asked > SLOW_MS;
+      const began = performance.now();
+      flushSync(() => (this.#limit += this.#step));
+      const isSlow = began - asked > SLOW_MS || performance.now() - began > DRAWING_MS;
       this.#step = isSlow ? Math.max(LEAST, this.#step >> 1) : Math.min(MOST, this.#step + 1);
-      this.#limit += this.#step;
     });
   }
 }
