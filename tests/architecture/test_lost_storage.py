@@ -18,6 +18,7 @@ MAPPED_BY_CALLER = {
     ("encryption_keys.py", ""): "at the start of a process, which ends with a sentence",
     ("key_rotation.py", "KeyRotation"): "the command line says it in one sentence",
     ("epoch.py", ""): "at the start of a process, which ends with a sentence",
+    ("expiry.py", ""): "the sweep is restarted",
     ("export.py", "Export"): "the command line says it in one sentence, routes answer 503",
     ("outbox.py", "Outbox"): "Sender: logs, and tries again after the lease",
     ("scheduler.py", "Scheduler"): "Scheduler.run: logs, and looks again; the due time stays",

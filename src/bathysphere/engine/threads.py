@@ -317,6 +317,7 @@ _TEMPORARY = """
 SELECT run.thread_id, run.tenant, run.owner, thread.updated_at
   FROM engine.runs run JOIN engine.threads thread USING (thread_id)
  WHERE run.deletes_thread AND run.finished_at < now() - make_interval(secs => %(seconds)s)
+   AND engine.is_tenant_here(run.tenant)
    AND NOT EXISTS (SELECT 1 FROM engine.runs later
                     WHERE later.thread_id = run.thread_id AND later.seq > run.seq)
    AND NOT EXISTS (SELECT 1 FROM engine.webhooks webhook
@@ -339,12 +340,12 @@ UPDATE engine.threads
 # A thread in use is deleted after its run.
 _EXPIRED = """
 SELECT thread_id, tenant, owner, updated_at FROM engine.threads
- WHERE expires_at <= now() AND status <> 'busy'
+ WHERE expires_at <= now() AND status <> 'busy' AND engine.is_tenant_here(tenant)
  ORDER BY expires_at LIMIT %(limit)s
 """
 _UNUSED = """
 SELECT thread_id, tenant, owner, updated_at FROM engine.threads
- WHERE status <> 'busy' AND expires_at IS NULL
+ WHERE status <> 'busy' AND expires_at IS NULL AND engine.is_tenant_here(tenant)
    AND updated_at < now() - make_interval(secs => 60 *
        CASE WHEN %(by_tenant)s ? tenant THEN (%(by_tenant)s ->> tenant)::float8
             ELSE %(minutes)s::float8 END)

@@ -31,6 +31,7 @@ from bathysphere.engine.cells.tenants import (
 from bathysphere.engine.crons.scheduler import Scheduler
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.delivery.outbox import Outbox
+from bathysphere.engine.expiry import item_sweep
 from bathysphere.engine.records import Run
 from bathysphere.engine.runs.new_run import NewRun
 from bathysphere.engine.thread_deletion import OwnedThread, lock_deletable
@@ -96,7 +97,12 @@ async def rows_of(cell: Cell, tenant: str) -> dict[str, list[str]]:
     return found
 
 
+SHARE = (
+    "INSERT INTO engine.shares VALUES"
+    " (%(run)s, %(thread)s, %(tenant)s, %(user)s, 't', '[]', now(), now())"
+)
 PLANTED = (
+    SHARE,
     "INSERT INTO engine.answers VALUES (%(thread)s, 'i', '{}', NULL)",
     "INSERT INTO engine.effects (thread_id, namespace, task, call, run_id)"
     " VALUES (%(thread)s, '', 't', 'c', %(run)s)",
@@ -107,8 +113,6 @@ PLANTED = (
     " VALUES (%(thread)s, '', 'c', 't', 0, 'x', 'bytes', '\\x00ff')",
     "INSERT INTO engine.message_texts VALUES"
     " (%(thread)s, 'm', 'person', %(tenant)s, %(user)s, 0, 'said', to_tsvector('said'))",
-    "INSERT INTO engine.shares VALUES"
-    " (%(run)s, %(thread)s, %(tenant)s, %(user)s, 't', '[]', now(), now())",
     "INSERT INTO engine.assistants VALUES (%(tenant)s, %(user)s, %(run)s, 1)",
     "INSERT INTO engine.assistant_versions VALUES"
     " (%(tenant)s, %(user)s, %(run)s, 1, 'steps', 'n', NULL, '{}', '{}', '{}')",
@@ -514,13 +518,14 @@ async def test_a_session_that_is_opened_while_requests_wait_keeps_the_tenant(
 ):
     payer = Owner(tenant=f"payer-{uuid4()}", user="p")  # rows of the ledger cannot be deleted
     run = await rig.start(uuid4(), "steps", owner=payer)
-    wait = move._wait_for_others
+    begin = move._begin
 
-    async def pay(*values: Any) -> None:
+    async def begin_and_pay(*values: Any) -> Any:
+        begun = await begin(*values)
         await open_session(here, run)
-        await wait(*values)
+        return begun
 
-    monkeypatch.setattr(move, "_wait_for_others", pay)
+    monkeypatch.setattr(move, "_begin", begin_and_pay)
     with pytest.raises(TenantHasMoney):
         await move_tenant(here, there, payer.tenant, settle_seconds=0)
     found = await CellTenants(rig.pool).find(payer.tenant)
@@ -684,22 +689,43 @@ async def test_a_tenant_on_its_way_is_left_alone_by_background_work(rig: Rig, he
     run = await plant(rig, ALICE)
     async with rig.working():
         await rig.ended(run)
+    values = {"run": run.run_id, "thread": run.thread_id, "tenant": TENANT, "user": ALICE.user}
+    await execute(here, SHARE, values)  # the first one was found by the worker
+    await execute(here, "UPDATE engine.threads SET expires_at = now()")
+    await execute(here, "UPDATE store SET expires_at = now()")
     await execute(here, "UPDATE engine.crons SET next_run_at = now()")
     scheduler = Scheduler(rig.pool, rig.runs, clock=SystemClock())
     outbox = Outbox(rig.pool, WEBHOOKS)
     thread = OwnedThread(run.thread_id, ALICE)
 
-    async def done() -> tuple[int, bool, bool]:
+    async def done() -> dict[str, Any]:
         async with here.pool.connection() as connection, connection.transaction():
             deletable = await lock_deletable(connection, [thread])
-        delivery = await outbox.claim(lease_seconds=0)
-        return len(deletable), await scheduler.tick() is not None, delivery is not None
+        return {
+            "deletable": len(deletable),
+            "scheduled": await scheduler.tick() is not None,
+            "delivered": await outbox.claim(lease_seconds=0) is not None,
+            "shares": await rig.services.shares.delete_expired(),
+            "items": await item_sweep(rig.pool)(),
+            "threads": len(await rig.services.threads.delete_expired()),
+        }
 
+    for closed in ("leaving", "moving"):
+        async with here.pool.connection() as connection:
+            await set_state(connection, TENANT, closed, other="b")
+        assert not any((await done()).values())
     async with here.pool.connection() as connection:
-        await set_state(connection, TENANT, "leaving", other="b")
-        assert await done() == (0, False, False)
         await set_state(connection, TENANT, "here", other=None)
-    assert await done() == (1, True, True)
+    assert all((await done()).values())
+
+
+async def test_no_session_is_opened_once_the_tenant_is_closed(rig: Rig, here: Cell):
+    payer = Owner(tenant=f"payer-{uuid4()}", user="p")  # rows of the ledger cannot be deleted
+    run = await rig.start(uuid4(), "steps", owner=payer)
+    async with here.pool.connection() as connection:
+        await set_state(connection, payer.tenant, "moving", other="b")
+    with pytest.raises(psycopg.Error, match="moves to another cell"):
+        await open_session(here, run)
 
 
 async def test_both_cells_have_a_row_of_the_move_in_their_audit_log(

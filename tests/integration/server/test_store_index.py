@@ -153,9 +153,9 @@ def test_items_expire_and_the_engines_own_stay(database):
             gone = await call("GET", "/store/items?namespace=notes&key=short", None)
             assert gone.status_code == 404  # before any sweep
             assert (await call("GET", "/store/items?namespace=notes&key=default", None)).is_success
-            assert await item_sweep(services.store)() == 1
+            assert await item_sweep(services.pool)() == 1
             await _age(services, minutes=61)
-            assert await item_sweep(services.store)() == 1
+            assert await item_sweep(services.pool)() == 1
             assert await own.aget((RESERVED_NAMESPACE, "sources"), "kept") is not None
 
     asyncio.run(scenario())

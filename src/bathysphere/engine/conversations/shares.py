@@ -209,4 +209,6 @@ _READ = """
 SELECT title, messages, created_at, expires_at FROM engine.shares
  WHERE share_id = %s AND expires_at > now()
 """
-_EXPIRED = "DELETE FROM engine.shares WHERE expires_at <= now()"
+_EXPIRED = """
+DELETE FROM engine.shares WHERE expires_at <= now() AND engine.is_tenant_here(tenant)
+"""

@@ -329,7 +329,7 @@ def _sweeps(services: Services) -> list[Companion]:
     work = partial(sweep_periodically, "threads", sweep, every_seconds=ttl.sweep_minutes * 60)
     found.append(partial(keep_running, "expiry of threads", work))
     if options.ttl is not None:
-        sweep, every = item_sweep(services.store), options.sweep_seconds
+        sweep, every = item_sweep(services.pool), options.sweep_seconds
         work = partial(sweep_periodically, "store items", sweep, every_seconds=every)
         found.append(partial(keep_running, "expiry of store items", work))
     return found
