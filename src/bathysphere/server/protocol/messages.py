@@ -78,7 +78,9 @@ class MessageWriter:
     def _chunk(
         self, namespace: tuple[str, ...], dumped: Mapping[str, Any], node: str | None
     ) -> Iterator[Wire]:
-        chunk = AIMessageChunk.model_validate(dumped)
+        # Of the last chunk, LangChain would leave out the end of a call that began in another one.
+        is_last = dumped.get("chunk_position") == "last"
+        chunk = AIMessageChunk.model_validate({**dumped, "chunk_position": None})
         message_id = chunk.id or ""
         yield from self._ensure_started(namespace, message_id, node)
         message = self._open[namespace][message_id]
@@ -89,7 +91,7 @@ class MessageWriter:
             content: Wire = dict(block)
             place = content.pop("index", None)
             yield from _grow(message, (content["type"], place), content)
-        if chunk.chunk_position == "last":
+        if is_last:
             yield from _finish(self._open[namespace].pop(message_id))
 
     def _complete_message(

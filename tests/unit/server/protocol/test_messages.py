@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessageChunk
 
 from bathysphere.server.protocol.messages import MessageWriter
@@ -55,6 +56,17 @@ def test_a_tool_call_sends_its_arguments_as_far_as_known_and_ends_parsed() -> No
         "name": "add",
         "args": {"a": 2},
     }
+
+
+@pytest.mark.parametrize("begun", ["", '{"a": '])
+def test_a_tool_call_whose_end_comes_with_the_end_of_the_message_is_whole(begun: str) -> None:
+    first = {"name": "add", "args": begun, "id": "c1", "index": 0}
+    second = {"name": None, "args": '{"a": 2}'.removeprefix(begun), "id": None, "index": 0}
+    found = written(
+        chunk(tool_call_chunks=[first]), chunk(tool_call_chunks=[second], chunk_position="last")
+    )
+    call = {"type": "tool_call", "id": "c1", "name": "add", "args": {"a": 2}}
+    assert [w["content"] for w in found if w["event"] == "content-block-finish"] == [call]
 
 
 def test_two_tool_calls_do_not_interleave() -> None:
