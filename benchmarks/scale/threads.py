@@ -31,7 +31,7 @@ from bathysphere.core.identity import Owner
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.fairness import Shares
 from bathysphere.engine.graphs import Graphs
-from bathysphere.engine.runs.queue import QUEUE
+from bathysphere.engine.runs.announcements import QUEUE
 from bathysphere.engine.runs.worker import WorkerOptions
 from bathysphere.server.identity.api_keys import ApiKeys
 from bathysphere.server.process.database import migrate_database
@@ -62,7 +62,9 @@ class Side:
     async def register(self) -> None:
         """Register as a worker that claims."""
         reserve = WorkerOptions().slot_reserve
-        self.services.queue.set_shares(Shares.of(SLOTS, reserve=reserve))
+        self.services.queue.set_worker(
+            shares=Shares.of(SLOTS, reserve=reserve), running=lambda: 0, poll_seconds=0
+        )
         self._worker = await self.services.queue.app.job_manager.register_worker()
 
     async def request(self, owner: Owner, method: str, path: str, body: Any = None) -> Any:

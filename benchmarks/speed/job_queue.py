@@ -10,8 +10,8 @@ caused it:
 
 - `next`: the worker has just claimed a run and looks for another;
 - `notify`: PostgreSQL notified the worker;
-- `nudge`: the worker repeats a notification, in case it was dropped;
-- `poll`: the worker has heard nothing for `poll_seconds`.
+- `nudge`: all workers are told, by one that could not take a job or that ends;
+- `poll`: it is the worker's turn to look, although it has heard nothing.
 
 All of them are in `fetches_per_run`, so it depends on the rate: polls are per second, not per run.
 The same workers without runs are measured after each round. The `idle` figures are that rate over

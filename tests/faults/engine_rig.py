@@ -78,6 +78,7 @@ def clean(database: Database) -> None:
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(
             "TRUNCATE engine.threads, procrastinate_jobs, procrastinate_workers, journal,"
+            " engine.worker_slots,"
             " engine.turns, engine.assistants, engine.usage, engine.model_calls,"
             " engine.push_subscriptions, engine.cell_tenants, engine.cell_arrivals,"
             " engine.file_changes, store, engine.budgets, identity.api_keys, checkpoints,"

@@ -53,7 +53,12 @@ SELECT held_back, (job).id, (job).status::text AS status, (job).priority, (job).
        (job).attempts, (job).abort_requested, (job).worker_id,
        EXISTS (SELECT 1 FROM procrastinate_jobs other
                 WHERE other.status = 'todo' AND other.queue_name = ANY (%(queues)s::text[])
-                  AND other.id IS DISTINCT FROM (job).id) AS has_more
+                  AND other.id IS DISTINCT FROM (job).id) AS has_more,
+       (SELECT count(*) FROM procrastinate_workers
+         WHERE last_heartbeat > now() - interval '5 seconds') AS workers,
+       (SELECT extract(epoch FROM min(due.scheduled_at) - now())::float8
+          FROM procrastinate_jobs due
+         WHERE due.status = 'todo' AND due.scheduled_at > now()) AS due_in
   FROM engine.claim_job(%(worker)s, %(queues)s::text[], %(slots)s, %(tenant)s, %(user)s,
                         %(reserve)s)
 """

@@ -11,7 +11,8 @@ from procrastinate.jobs import Job, Status
 from bathysphere.core.identity import Owner
 from bathysphere.engine.errors import TooManyWaiting
 from bathysphere.engine.fairness import Shares, WaitingLimits
-from bathysphere.engine.runs.queue import QUEUE, Queue
+from bathysphere.engine.runs.announcements import QUEUE
+from bathysphere.engine.runs.queue import Queue
 
 pytestmark = pytest.mark.services
 MALLORY = Owner(tenant="evil", user="mallory")
@@ -24,7 +25,9 @@ class Claimer:
     def __init__(self, rig: Rig, slots: int) -> None:
         self.rig = rig
         self.queue = Queue(rig.pool, database=rig.database)
-        self.queue.set_shares(Shares.of(slots, reserve=0.25))
+        self.queue.set_worker(
+            shares=Shares.of(slots, reserve=0.25), running=lambda: 0, poll_seconds=0
+        )
         self.worker_id: int | None = None
 
     async def claim(self) -> Job | None:

@@ -9,7 +9,7 @@ import pytest
 from engine_rig import Rig
 from procrastinate.jobs import Job, Status
 
-from bathysphere.engine.runs.queue import QUEUE
+from bathysphere.engine.runs.announcements import QUEUE
 
 pytestmark = pytest.mark.services
 
@@ -68,7 +68,7 @@ async def test_an_earlier_attempt_of_the_same_worker_cannot_finish_the_job(rig: 
     await silence(rig, first)
     await rig.queue.requeue_stalled(5)
     jobs = rig.queue.app.job_manager
-    assert await jobs.fetch_job([QUEUE], first.worker_id) is None  # ends the round of `first`
+    await jobs._wake()
     second = await jobs.fetch_job([QUEUE], first.worker_id)
     await jobs.finish_job(first, Status.SUCCEEDED, delete_job=True)
     assert await statuses(rig) == [("doing", second.worker_id)]
@@ -99,7 +99,8 @@ class Rounds:
         self.jobs._notify = wake
 
     async def fetch(self, worker: int) -> int:
-        """Fetch until there is no job left; return how many there were."""
+        """Fetch after news until there is no job left; return how many there were."""
+        await self.jobs._wake()
         found = 0
         while await self.jobs.fetch_job([QUEUE], worker) is not None:
             found += 1

@@ -68,6 +68,7 @@ NOBODYS = {
     "public.vector_migrations": "versions",
     "public.store_vectors": "deleted with the store's items",
     "public.procrastinate_workers": "heartbeats of workers",
+    "engine.worker_slots": "of workers",
     "public.procrastinate_events": "deleted with the queue's jobs",
     "public.procrastinate_periodic_defers": "unused",
     "payments.vault": "the operator's earnings",

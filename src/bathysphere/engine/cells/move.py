@@ -38,7 +38,7 @@ from bathysphere.engine.cells.tenants import (
     set_state,
 )
 from bathysphere.engine.database.pool import Connection
-from bathysphere.engine.runs.queue import QUEUE
+from bathysphere.engine.runs.announcements import QUEUE
 
 SETTLE_SECONDS = 1.0
 """After it, every API process knows that the tenant is leaving, and holds its requests."""

@@ -58,6 +58,7 @@ STAYING_TABLES = {
     "engine.audit": "a chain of hashes, which says in either cell what was done there",
     "engine.audit_people": "the names of that chain",
     "engine.turns": "who was served last by these workers",
+    "engine.worker_slots": "of the workers of the database",
     "engine.cell_tenants": "where tenants are",
     "engine.cell_arrivals": "which moves have ended here",
     "engine.encryption_keys": "of the database",

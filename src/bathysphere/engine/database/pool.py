@@ -37,7 +37,7 @@ def storage_errors() -> Iterator[None]:
 
 _MAX_RECONNECT_SECONDS = 2.0
 # A network that fails silently is noticed in seconds, not after the kernel's 15 minutes.
-_TIMEOUTS = {
+TIMEOUTS = {
     "connect_timeout": 10,
     "tcp_user_timeout": 10_000,
     "keepalives_idle": 10,
@@ -134,7 +134,7 @@ async def open_pool(database: Database) -> AsyncIterator[Pool]:
         min_size=database.min_size,
         max_size=database.max_size,
         encryption=database.encryption,
-        kwargs={"row_factory": dict_row, **_TIMEOUTS},
+        kwargs={"row_factory": dict_row, **TIMEOUTS},
         configure=configure,
         open=False,
         timeout=30,

@@ -4,6 +4,7 @@ A tool that blocks the event loop does not stop it, so a busy worker is not mist
 If the loop stays blocked for `stuck_after` seconds, the heartbeat stops and others take over.
 """
 
+import json
 import logging
 import threading
 from collections.abc import Callable
@@ -11,7 +12,10 @@ from collections.abc import Callable
 import psycopg
 
 from bathysphere.core.clock import Clock
+from bathysphere.engine.runs.announcements import CHANNEL, LOOK, TELL_ALL
 
+_RESPONDS_SECONDS = 2.5
+"""A worker whose event loop has been silent for longer offers no slots."""
 _log = logging.getLogger(__name__)
 
 
@@ -24,12 +28,14 @@ class Heartbeat:
         *,
         clock: Clock,
         worker_id: Callable[[], int | None],
+        slots: Callable[[], int],
         interval: float,
         stuck_after: float,
     ) -> None:
         self._url = url
         self._clock = clock
         self._worker_id = worker_id
+        self._slots = slots
         self._interval = interval
         self._stuck_after = stuck_after
         self._stopping = threading.Event()
@@ -65,13 +71,30 @@ class Heartbeat:
                 self._stopping.wait(self._interval / 2)
 
     def _beat(self, connection: psycopg.Connection) -> None:
+        offered: dict[str, int] = {}
         while not self._stopping.wait(self._interval):
             worker_id = self._worker_id()
             if worker_id is None:
                 continue
-            if self._clock.monotonic() - self._loop_seen > self._stuck_after:
+            silent = self._clock.monotonic() - self._loop_seen
+            if silent > self._stuck_after:
                 _log.error(
                     "The event loop has been blocked too long: letting other workers take over"
                 )
                 continue
             connection.execute("SELECT procrastinate_update_heartbeat_v1(%s)", (worker_id,))
+            slots = self._slots() if silent < _RESPONDS_SECONDS else 0
+            offer = {"worker": worker_id, "slots": slots}
+            if offer != offered:
+                connection.execute(_OFFER, offer)
+                if slots == 0:  # until now, runs may have been announced to this worker alone
+                    connection.execute(TELL_ALL, (CHANNEL, json.dumps(LOOK)))
+                offered = offer
+
+
+# A worker that was taken for dead has no row that its slots could refer to.
+_OFFER = """
+INSERT INTO engine.worker_slots (worker_id, slots)
+SELECT worker.id, %(slots)s FROM procrastinate_workers worker WHERE worker.id = %(worker)s
+ON CONFLICT (worker_id) DO UPDATE SET slots = excluded.slots
+"""

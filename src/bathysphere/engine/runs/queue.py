@@ -8,26 +8,27 @@ over, so both require that the job still belongs to this worker, at this attempt
 import asyncio
 import json
 import logging
+import random
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
-from procrastinate.jobs import Job, JobInserted, Notification, Status
+from procrastinate.jobs import Job, Notification, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection, OperationalError
 from typing_extensions import override
 
-from bathysphere.engine.database.pool import Connection, Database, Pool
+from bathysphere.engine.database.pool import TIMEOUTS, Connection, Database, Pool
 from bathysphere.engine.fairness import ANY_SHARE, CLAIM, Shares
+from bathysphere.engine.runs.announcements import CHANNEL, LOOK, QUEUE, Announcements
 
-QUEUE = "runs"
 TASK = "run"
-_CHANNEL = f"procrastinate_queue_v1#{QUEUE}"
-_FETCH: JobInserted = {"type": "job_inserted", "job_id": 0}
+_MOST_POLLS = 24
+"""A worker asks without news at least every so many of its intervals."""
 _log = logging.getLogger(__name__)
 
 Execute = Callable[[UUID], Awaitable[None]]
@@ -75,9 +76,19 @@ class Queue:
         """Connect Procrastinate to the process's pool."""
         await self.app.open_async(self._pool)
 
-    def set_shares(self, shares: Shares) -> None:
-        """Set how many slots of this worker a tenant or user may hold."""
+    def set_worker(
+        self, *, shares: Shares, running: Callable[[], int], poll_seconds: float
+    ) -> None:
+        """Describe the worker of this process: its slots, how many it uses, how often it polls."""
         self._jobs.shares = shares
+        self._jobs.poll_seconds = poll_seconds
+        self._jobs.announcements.slots = shares.slots
+        self._jobs.announcements.running = running
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether the worker of this process hears what is announced to it."""
+        return self._jobs.announcements.is_listening
 
     def register(self, execute: Execute) -> None:
         """Register the function that executes jobs; an API process needs none."""
@@ -157,11 +168,15 @@ class _FencedJobs(JobManager):
     def __init__(self, connector: PsycopgConnector, pool: Pool, database: Database) -> None:
         super().__init__(connector)
         self.shares = ANY_SHARE
+        self.poll_seconds = 1.0
+        self.announcements = Announcements(pool)
         self._has_held_back = False
         self._has_news = False
         """Whether a notification has arrived since the last claim began."""
-        self._emptied_by: int | None = None
-        """The worker whose last claim took the only job that waited."""
+        self._has_next = False
+        """Whether the last claim left jobs that this worker may take as soon as it has a slot."""
+        self._look_at = 0.0
+        """When to ask for jobs without news: one may have become due, or its news been lost."""
         self._notify: NotificationCallback | None = None
         self._pool = pool
         self._listen_url = database.listen_url or (
@@ -169,35 +184,67 @@ class _FencedJobs(JobManager):
         )
 
     @override
+    async def register_worker(self) -> int:
+        self.announcements.worker_id = worker_id = await super().register_worker()
+        self._look_at = 0.0
+        return worker_id
+
+    @override
+    async def unregister_worker(self, worker_id: int) -> None:
+        await super().unregister_worker(worker_id)
+        self.announcements.tell_all()  # something may have been announced to it since it stopped
+
+    @override
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         """Claim the next job in turn, of a tenant and user that may use a slot.
 
-        Procrastinate fetches until it gets none. The database is not asked for that last answer if
-        it is known: the claim before took the only job, and nobody has announced another.
+        Procrastinate fetches when it is woken, at each poll, and until it gets none. The database
+        is asked only after news, after a claim that left jobs waiting, and at this worker's turn.
         """
-        if self._emptied_by == worker_id and not self._has_news:
-            self._emptied_by = None
+        loop = asyncio.get_running_loop()
+        had_news, self._has_news = self._has_news, False
+        if not had_news and loop.time() < self._look_at:
             return None
-        self._has_news = False
-        row = await self.connector.execute_query_one_async(
-            query=CLAIM, worker=worker_id, queues=list(queues or [QUEUE]), **asdict(self.shares)
-        )
-        self._has_held_back = row.pop("held_back")
-        has_found, has_more = row["id"] is not None, row.pop("has_more")
-        self._emptied_by = worker_id if has_found and not has_more else None
-        if not has_found and self._has_news:
+        is_first = not had_news and not self._has_next
+        named = self.announcements.begin_claim(is_first=is_first)
+        try:
+            row = await self.connector.execute_query_one_async(
+                query=CLAIM, worker=worker_id, queues=list(queues or [QUEUE]), **asdict(self.shares)
+            )
+        except BaseException:
+            self.announcements.end_claim(named, found=False, has_more=False, held_back=True)
+            raise
+        self._has_held_back = held_back = row.pop("held_back")
+        has_more, workers, due_in = (row.pop(name) for name in ("has_more", "workers", "due_in"))
+        found = row["id"] is not None
+        self.announcements.end_claim(named, found=found, has_more=has_more, held_back=held_back)
+        self._has_next = found and has_more
+        pause = 0.0 if self._has_next else self._pause(workers)
+        self._look_at = loop.time() + (pause if due_in is None else min(pause, due_in))
+        if not found and self._has_news:
             # Procrastinate forgets what it was told while it fetched, as soon as this returns.
-            asyncio.get_running_loop().call_soon(self._wake_soon)
-        return Job.from_row(row) if has_found else None
+            loop.call_soon(self._wake_soon)
+        return Job.from_row(row) if found else None
+
+    def _pause(self, workers: int) -> float:
+        """How long until this worker asks without news: about two of all do in each interval."""
+        if self._listen_url is None:
+            return self.poll_seconds / 2
+        return self.poll_seconds * min(workers, _MOST_POLLS) * random.random()  # noqa: S311
 
     def _wake_soon(self) -> None:
         self._waking = asyncio.ensure_future(self._wake())
 
-    async def _wake(self, notification: Notification = _FETCH, channel: str = _CHANNEL) -> None:
-        """Let Procrastinate fetch, now or as soon as it has a free slot."""
-        self._has_news = True
+    async def _wake(self, notification: Notification = LOOK, channel: str = CHANNEL) -> None:
+        """Let Procrastinate fetch, now or as soon as it has a free slot; or abort a job."""
+        self._has_news |= notification["type"] == LOOK["type"]
         if self._notify is not None:
             await self._notify(channel=channel, notification=notification)
+
+    async def _hear(self, channel: str, notification: dict[str, Any]) -> None:
+        """Take a notification that is for this worker, or for all."""
+        if self.announcements.is_for_me(notification):
+            await self._wake(cast("Notification", notification), channel)
 
     @override
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
@@ -255,14 +302,19 @@ class _FencedJobs(JobManager):
                 await asyncio.sleep(0.5)
 
     async def _listen(self, url: str) -> None:
-        async with await AsyncConnection.connect(url, autocommit=True) as connection:
-            await connection.execute(f'LISTEN "{_CHANNEL}"'.encode())
-            # Jobs that arrived before we listened were not notified: fetch once.
-            await self._wake()
-            while True:
-                async for notify in connection.notifies(timeout=15):
-                    await self._wake(json.loads(notify.payload), notify.channel)
-                await connection.execute("SELECT 1")
+        timeouts: dict[str, Any] = TIMEOUTS
+        async with await AsyncConnection.connect(url, autocommit=True, **timeouts) as connection:
+            await connection.execute(f'LISTEN "{CHANNEL}"'.encode())
+            self.announcements.is_listening = True
+            try:
+                # Jobs that arrived before we listened were not notified: fetch once.
+                await self._wake()
+                while True:
+                    async for notify in connection.notifies(timeout=15):
+                        await self._hear(notify.channel, json.loads(notify.payload))
+                    await connection.execute("SELECT 1")
+            finally:
+                self.announcements.is_listening = False
 
 
 class _RetryRequeued(BaseRetryStrategy):

@@ -23,9 +23,10 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.errors import UpstreamError
 from bathysphere.engine.database.pool import Database
 from bathysphere.engine.fairness import Shares
+from bathysphere.engine.runs.announcements import QUEUE
 from bathysphere.engine.runs.executor import Executor
 from bathysphere.engine.runs.heartbeat import Heartbeat
-from bathysphere.engine.runs.queue import QUEUE, JobAttempt, Queue
+from bathysphere.engine.runs.queue import JobAttempt, Queue
 from bathysphere.engine.threads import Threads
 
 _log = logging.getLogger(__name__)
@@ -87,13 +88,25 @@ class Worker:
         self._is_draining = asyncio.Event()
         self._worker: QueueWorker | None = None
         self._missing: set[JobAttempt] = set()
-        queue.set_shares(Shares.of(self._options.concurrency, reserve=self._options.slot_reserve))
+        queue.set_worker(
+            shares=Shares.of(self._options.concurrency, reserve=self._options.slot_reserve),
+            running=self._count_running,
+            poll_seconds=self._options.poll_seconds,
+        )
         queue.register(self._execute)
 
     @property
     def worker_id(self) -> int | None:
         """This worker's id in the database, while it runs."""
         return self._worker.worker_id if self._worker is not None else None
+
+    def _count_running(self) -> int:
+        return len(self._worker._running_jobs) if self._worker is not None else 0
+
+    def _count_slots(self) -> int:
+        """How many slots other processes may announce runs to."""
+        is_deaf = self._is_draining.is_set() or not self._queue.is_listening
+        return 0 if is_deaf else self._options.concurrency
 
     def drain(self) -> None:
         """Stop claiming runs; finish the current steps and requeue their runs. For SIGTERM."""
@@ -150,6 +163,7 @@ class Worker:
             self._database.listen_url or self._database.url,
             clock=self._clock,
             worker_id=lambda: self.worker_id,
+            slots=self._count_slots,
             interval=self._options.beat_seconds,
             stuck_after=self._options.stuck_after,
         )
