@@ -242,6 +242,20 @@ async function violationsOn(page, where) {
 
 export { assert };
 
+/** Let each document of the page note when something is first so: by its own clock, without the time that asking takes. */
+export async function noteWhen(page, isSo, argument) {
+  const watch = (holds, value) => {
+    window.notedAt = new Promise((done) => {
+      const look = () => (holds(value) ? done(performance.now()) : requestAnimationFrame(look));
+      requestAnimationFrame(look);
+    });
+  };
+  await page.addInitScript(`(${watch})(${isSo}, ${JSON.stringify(argument)})`);
+}
+
+/** When that was, in milliseconds since the page was asked for. */
+export const notedAt = (page) => page.evaluate(() => window.notedAt);
+
 /** What `longestTask` reads. */
 export const TRACED = ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'toplevel'];
 

@@ -1,5 +1,5 @@
 // A conversation of 2,000 messages opens at once, is streamed into without a long task, and fits into little memory.
-import { ask, assert, eventually, longestTask, open, post, says, showCalls, story, TRACED, url } from './kit.mjs';
+import { ask, assert, eventually, longestTask, noteWhen, notedAt, open, post, says, showCalls, story, TRACED, url } from './kit.mjs';
 
 const MESSAGES = 2_000;
 const LAST = `Question ${MESSAGES - 1}?`;
@@ -17,10 +17,10 @@ await story(async ({ page, context, browser }) => {
   await page.close();
 
   const path = `${url}/c/${thread}`;
-  await fresh.addInitScript(noteWhenShown, LAST);
+  await noteWhen(fresh, (words) => document.querySelector('main')?.textContent.includes(words) ?? false, LAST);
   await fresh.goto(path);
   await says(fresh, LAST);
-  const opened = await fresh.evaluate(() => window.shownAt);
+  const opened = await notedAt(fresh);
   assert.equal(await fresh.locator('main .area').evaluate((area) => area.scrollHeight - area.scrollTop - area.clientHeight < 5), true);
   const memory = await heap(context, fresh);
   await goesBack(fresh);
@@ -37,15 +37,6 @@ await story(async ({ page, context, browser }) => {
   await showCalls(fresh);
   return { opened_ms: Math.round(opened), heap_mb: memory, heap_after_mb: await heap(context, fresh), ...longestTask(traceEvents) };
 });
-
-/** In the page: when words were first shown, without the time that it takes to ask for it. */
-function noteWhenShown(words) {
-  const look = () => {
-    if (document.querySelector('main')?.textContent.includes(words)) window.shownAt = performance.now();
-    else requestAnimationFrame(look);
-  };
-  requestAnimationFrame(look);
-}
 
 /** Earlier messages are drawn on the way to them, and what is looked at stays where it is. */
 async function goesBack(page) {

@@ -1,5 +1,5 @@
 // 500 conversations: the list is there at once, all of it on demand, and one is found among them.
-import { assert, eventually, open, post, showConversations, story } from './kit.mjs';
+import { assert, eventually, noteWhen, notedAt, open, post, showConversations, story } from './kit.mjs';
 
 const COUNT = 500;
 const LISTED = 100;
@@ -13,12 +13,12 @@ await story(async ({ page, context }) => {
   const fresh = await context.newPage();
   await page.close();
 
-  await fresh.addInitScript(noteWhenListed, LISTED);
+  await noteWhen(fresh, (count) => document.querySelectorAll('[data-thread-list] li').length >= count, LISTED);
   await open(fresh);
   await showConversations(fresh);
   const rows = fresh.locator('[data-thread-list] li');
   await rows.nth(LISTED - 1).waitFor();
-  const opened = await fresh.evaluate(listedAt);
+  const opened = await notedAt(fresh);
   for (let seen = 200; seen <= COUNT; seen += 100) {
     await fresh.getByRole('button', { name: 'Show more' }).click();
     await rows.nth(seen - 1).waitFor();
@@ -31,20 +31,3 @@ await story(async ({ page, context }) => {
   await fresh.waitForURL(/\/c\//);
   return { opened_ms: Math.round(opened) };
 });
-
-/** In the page: when so many were first listed, without the time that it takes to ask for it. */
-function noteWhenListed(count) {
-  const look = () => {
-    if (document.querySelectorAll('[data-thread-list] li').length >= count) window.listedAt = performance.now();
-    else requestAnimationFrame(look);
-  };
-  requestAnimationFrame(look);
-}
-
-/** In the page, once it has noted that. */
-function listedAt() {
-  return new Promise((done) => {
-    const look = () => (window.listedAt ? done(window.listedAt) : requestAnimationFrame(look));
-    look();
-  });
-}

@@ -13,12 +13,11 @@ from engine_rig import ALICE, BOB, QUICK, Rig
 
 from bathysphere.core.identity import Owner
 from bathysphere.engine.fairness import Shares
-from bathysphere.engine.runs.announcements import QUEUE
+from bathysphere.engine.runs.announcements import CHANNEL, QUEUE
 from bathysphere.engine.runs.queue import Queue
 
 pytestmark = pytest.mark.services
 AHEAD = "now() + interval '1 hour'"
-CHANNEL = f"procrastinate_queue_v1#{QUEUE}"
 
 
 class Heard:

@@ -38,7 +38,7 @@ from bathysphere.engine.cells.tenants import (
     set_state,
 )
 from bathysphere.engine.database.pool import Connection
-from bathysphere.engine.runs.announcements import QUEUE
+from bathysphere.engine.runs.announcements import QUEUE, TELL_ALL
 
 SETTLE_SECONDS = 1.0
 """After it, every API process knows that the tenant is leaving, and holds its requests."""
@@ -260,7 +260,7 @@ async def _undo(source: Cell, target: Cell, tenant: str, move: UUID) -> bool:
             values = {"tenant": tenant, "queue": QUEUE, "from": _MOVING}
             await here.execute(_REQUEUE, values)
             await set_state(here, tenant, "here", other=None)
-            await here.execute(_WAKE, (f"procrastinate_queue_v1#{QUEUE}",))
+            await here.execute(TELL_ALL)
     return True
 
 
@@ -355,4 +355,3 @@ UPDATE procrastinate_jobs job SET queue_name = %(queue)s
  WHERE thread.tenant = %(tenant)s AND job.lock = thread.thread_id::text
    AND job.queue_name = %(from)s
 """
-_WAKE = 'SELECT pg_notify(%s, \'{"type": "job_inserted", "job_id": 0}\')'

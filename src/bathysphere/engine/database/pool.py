@@ -37,7 +37,7 @@ def storage_errors() -> Iterator[None]:
 
 _MAX_RECONNECT_SECONDS = 2.0
 # A network that fails silently is noticed in seconds, not after the kernel's 15 minutes.
-TIMEOUTS = {
+TIMEOUTS: dict[str, Any] = {
     "connect_timeout": 10,
     "tcp_user_timeout": 10_000,
     "keepalives_idle": 10,

@@ -10,14 +10,14 @@ CREATE TABLE engine.worker_slots (
 CREATE FUNCTION engine.worker_to_wake() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (
-SELECT offer.worker_id
-  FROM engine.worker_slots offer
-  JOIN procrastinate_workers worker ON worker.id = offer.worker_id
- CROSS JOIN LATERAL (SELECT count(*) AS jobs FROM procrastinate_jobs job
-                      WHERE job.worker_id = offer.worker_id AND job.status = 'doing') AS held
- WHERE worker.last_heartbeat > now() - interval '3 seconds' AND held.jobs < offer.slots
- ORDER BY held.jobs::float8 / offer.slots, random()
- LIMIT 1
+        SELECT offer.worker_id
+          FROM engine.worker_slots offer
+          JOIN procrastinate_workers worker ON worker.id = offer.worker_id
+         CROSS JOIN LATERAL (SELECT count(*) AS jobs FROM procrastinate_jobs job
+                              WHERE job.worker_id = offer.worker_id AND job.status = 'doing') AS held
+         WHERE worker.last_heartbeat > now() - interval '3 seconds' AND held.jobs < offer.slots
+         ORDER BY held.jobs::float8 / offer.slots, random()
+         LIMIT 1
     );
 END;
 $$;

@@ -19,6 +19,8 @@ QUEUE = "runs"
 CHANNEL = f"procrastinate_queue_v1#{QUEUE}"
 LOOK: JobInserted = {"type": "job_inserted", "job_id": 0}
 """Names nobody: every worker looks."""
+TELL_ALL = f"SELECT pg_notify('{CHANNEL}', '{json.dumps(LOOK)}')".encode()
+"""Let every worker look for jobs when the transaction is committed."""
 _log = logging.getLogger(__name__)
 
 
@@ -34,7 +36,7 @@ class Announcements:
         self._is_named = False
         """Whether a job was announced to this worker alone, which it has not looked for yet."""
         self._is_first = False
-        """Whether this worker came upon waiting jobs by itself, and has not told of them."""
+        """Whether this worker looks without having heard of a job, as perhaps nobody has."""
         self._is_claiming = False
         self._must_tell = False
         self._telling: asyncio.Task[None] | None = None
@@ -68,20 +70,18 @@ class Announcements:
         if (found and has_more and is_alone) or (named and not found and held_back):
             self.tell_all()
 
-    def tell_all(self) -> None:
-        """Let every worker look for jobs, soon."""
+    def tell_all(self) -> asyncio.Task[None]:
+        """Let every worker look for jobs, soon; return the task that tells them."""
         self._must_tell = True
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(self._tell())
+        return self._telling
 
     async def _tell(self) -> None:
         while self._must_tell:
             self._must_tell = False
             try:
                 async with self._pool.connection() as connection:
-                    await connection.execute(TELL_ALL, (CHANNEL, json.dumps(LOOK)))
+                    await connection.execute(TELL_ALL)
             except OperationalError as error:
                 _log.warning("The other workers were not told of waiting runs: %s", error)
-
-
-TELL_ALL = b"SELECT pg_notify(%s, %s)"

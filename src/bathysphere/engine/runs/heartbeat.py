@@ -4,7 +4,6 @@ A tool that blocks the event loop does not stop it, so a busy worker is not mist
 If the loop stays blocked for `stuck_after` seconds, the heartbeat stops and others take over.
 """
 
-import json
 import logging
 import threading
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 
 from bathysphere.core.clock import Clock
-from bathysphere.engine.runs.announcements import CHANNEL, LOOK, TELL_ALL
+from bathysphere.engine.runs.announcements import TELL_ALL
 
 _RESPONDS_SECONDS = 2.5
 """A worker whose event loop has been silent for longer offers no slots."""
@@ -88,7 +87,7 @@ class Heartbeat:
             if offer != offered:
                 connection.execute(_OFFER, offer)
                 if slots == 0:  # until now, runs may have been announced to this worker alone
-                    connection.execute(TELL_ALL, (CHANNEL, json.dumps(LOOK)))
+                    connection.execute(TELL_ALL)
                 offered = offer
 
 

@@ -27,8 +27,8 @@ from bathysphere.engine.fairness import ANY_SHARE, CLAIM, Shares
 from bathysphere.engine.runs.announcements import CHANNEL, LOOK, QUEUE, Announcements
 
 TASK = "run"
-_MOST_POLLS = 24
-"""A worker asks without news at least every so many of its intervals."""
+_LONGEST_PAUSE = 24
+"""How many poll intervals a worker waits at most before it looks without news."""
 _log = logging.getLogger(__name__)
 
 Execute = Callable[[UUID], Awaitable[None]]
@@ -192,7 +192,7 @@ class _FencedJobs(JobManager):
     @override
     async def unregister_worker(self, worker_id: int) -> None:
         await super().unregister_worker(worker_id)
-        self.announcements.tell_all()  # something may have been announced to it since it stopped
+        await self.announcements.tell_all()  # of what was announced to it since it stopped
 
     @override
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
@@ -206,10 +206,21 @@ class _FencedJobs(JobManager):
         if not had_news and loop.time() < self._look_at:
             return None
         is_first = not had_news and not self._has_next
+        job, pause = await self._claim(queues or [QUEUE], worker_id, is_first=is_first)
+        self._look_at = loop.time() + pause
+        if job is None and self._has_news:
+            # Procrastinate forgets what it was told while it fetched, as soon as this returns.
+            loop.call_soon(self._wake_soon)
+        return job
+
+    async def _claim(
+        self, queues: Iterable[str], worker_id: int, *, is_first: bool
+    ) -> tuple[Job | None, float]:
+        """Claim a job; return it, and the seconds until the next claim without news."""
         named = self.announcements.begin_claim(is_first=is_first)
         try:
             row = await self.connector.execute_query_one_async(
-                query=CLAIM, worker=worker_id, queues=list(queues or [QUEUE]), **asdict(self.shares)
+                query=CLAIM, worker=worker_id, queues=list(queues), **asdict(self.shares)
             )
         except BaseException:
             self.announcements.end_claim(named, found=False, has_more=False, held_back=True)
@@ -220,17 +231,15 @@ class _FencedJobs(JobManager):
         self.announcements.end_claim(named, found=found, has_more=has_more, held_back=held_back)
         self._has_next = found and has_more
         pause = 0.0 if self._has_next else self._pause(workers)
-        self._look_at = loop.time() + (pause if due_in is None else min(pause, due_in))
-        if not found and self._has_news:
-            # Procrastinate forgets what it was told while it fetched, as soon as this returns.
-            loop.call_soon(self._wake_soon)
-        return Job.from_row(row) if found else None
+        if due_in is not None:
+            pause = min(pause, due_in)
+        return Job.from_row(row) if found else None, pause
 
     def _pause(self, workers: int) -> float:
-        """How long until this worker asks without news: about two of all do in each interval."""
+        """Seconds until this worker looks without news; all of them do so twice per interval."""
         if self._listen_url is None:
             return self.poll_seconds / 2
-        return self.poll_seconds * min(workers, _MOST_POLLS) * random.random()  # noqa: S311
+        return self.poll_seconds * min(workers, _LONGEST_PAUSE) * random.random()  # noqa: S311
 
     def _wake_soon(self) -> None:
         self._waking = asyncio.ensure_future(self._wake())
@@ -302,8 +311,7 @@ class _FencedJobs(JobManager):
                 await asyncio.sleep(0.5)
 
     async def _listen(self, url: str) -> None:
-        timeouts: dict[str, Any] = TIMEOUTS
-        async with await AsyncConnection.connect(url, autocommit=True, **timeouts) as connection:
+        async with await AsyncConnection.connect(url, autocommit=True, **TIMEOUTS) as connection:
             await connection.execute(f'LISTEN "{CHANNEL}"'.encode())
             self.announcements.is_listening = True
             try:

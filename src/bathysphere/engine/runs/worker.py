@@ -104,9 +104,9 @@ class Worker:
         return len(self._worker._running_jobs) if self._worker is not None else 0
 
     def _count_slots(self) -> int:
-        """How many slots other processes may announce runs to."""
-        is_deaf = self._is_draining.is_set() or not self._queue.is_listening
-        return 0 if is_deaf else self._options.concurrency
+        """How many runs at a time may be announced to this worker."""
+        takes_runs = self._queue.is_listening and not self._is_draining.is_set()
+        return self._options.concurrency if takes_runs else 0
 
     def drain(self) -> None:
         """Stop claiming runs; finish the current steps and requeue their runs. For SIGTERM."""

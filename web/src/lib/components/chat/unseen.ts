@@ -1,0 +1,27 @@
+import { loadRenderer } from '$lib/markdown/renderer.svelte';
+import { nextFrame } from '$lib/state/frames';
+
+/** What is not in its place by then is shown nevertheless. */
+const LONGEST_MS = 500;
+
+const isInPlace = (list: HTMLElement) => !list.querySelector('.drawing') && document.fonts?.status !== 'loading';
+
+/** For the turns of a conversation that is opened: they take their places unseen, so that nothing jumps before the eyes. */
+export function unseenUntilDrawn(isLoading: boolean) {
+  return (list: HTMLElement) => {
+    if (isLoading || !list.querySelector('[data-message]')) return;
+    const end = performance.now() + LONGEST_MS;
+    const show = () => list.classList.remove('unseen');
+    const look = () => {
+      if (isInPlace(list) || performance.now() > end) show();
+      else nextFrame(look);
+    };
+    list.classList.add('unseen');
+    void loadRenderer().then(() => nextFrame(look));
+    const timer = setTimeout(show, LONGEST_MS);
+    return () => {
+      clearTimeout(timer);
+      show();
+    };
+  };
+}
