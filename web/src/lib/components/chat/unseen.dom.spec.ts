@@ -42,3 +42,14 @@ test('turns are in sight after the list is left', () => {
   leave?.();
   expect(isUnseen(list)).toBe(false);
 });
+
+test('what was opened before does not show what is opened next', async () => {
+  const list = listOf('<article data-message="1"><div class="drawing"></div></article>');
+  const leaveFirst = unseenUntilDrawn(false)(list);
+  await new Promise((done) => setTimeout(done, 350));
+  leaveFirst?.();
+  const leave = unseenUntilDrawn(false)(list);
+  await new Promise((done) => setTimeout(done, 300));
+  expect(isUnseen(list)).toBe(true);
+  leave?.();
+});

@@ -10,10 +10,14 @@ const isInPlace = (list: HTMLElement) => !list.querySelector('.drawing') && docu
 export function unseenUntilDrawn(isLoading: boolean) {
   return (list: HTMLElement) => {
     if (isLoading || !list.querySelector('[data-message]')) return;
-    const end = performance.now() + LONGEST_MS;
-    const show = () => list.classList.remove('unseen');
+    let isOver = false;
+    const show = () => {
+      isOver = true;
+      list.classList.remove('unseen');
+    };
     const look = () => {
-      if (isInPlace(list) || performance.now() > end) show();
+      if (isOver) return;
+      if (isInPlace(list)) show();
       else nextFrame(look);
     };
     list.classList.add('unseen');
