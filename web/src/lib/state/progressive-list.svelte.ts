@@ -16,7 +16,7 @@ export class ProgressiveList {
   #isAsked = false;
 
   /** Where a component begins; `count` is how many items there are. */
-  constructor(count: () => number) {
+  constructor(private readonly count: () => number) {
     $effect(() => {
       if (count() > this.#limit) this.#ask();
     });
@@ -35,8 +35,11 @@ export class ProgressiveList {
     nextFrame(() => {
       this.#isAsked = false;
       const began = performance.now();
-      flushSync(() => (this.#limit += this.#step));
-      const isSlow = began - asked > SLOW_MS || performance.now() - began > DRAWING_MS;
+      const most = this.#limit + this.#step;
+      const isInTime = () => performance.now() - began <= DRAWING_MS;
+      do flushSync(() => (this.#limit += 1));
+      while (isInTime() && this.#limit < Math.min(most, this.count()));
+      const isSlow = began - asked > SLOW_MS || !isInTime();
       this.#step = isSlow ? Math.max(LEAST, this.#step >> 1) : Math.min(MOST, this.#step + 1);
     });
   }
