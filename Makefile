@@ -11,6 +11,8 @@ ALONE := $(call tests-in,tests/e2e,first_minute) $(call tests-in,tests/e2e/web,f
   $(call tests-in,tests/integration,small_model) $(call tests-in,tests/integration/mcp,connections) \
   $(call tests-in,tests/integration/edge,admission dev_command hostile_pages slow_clients) \
   $(call tests-in,tests/integration/engine,fence told_when_cancelled) $(call tests-in,tests/integration/faults,stuck_process)
+# Tests that need a processor and nothing else, however late they get it. They run while those do.
+BESIDE := $(call tests-in,tests/e2e/web,build) tests/architecture tests/docs
 # Tests start hundreds of processes; without cached bytecode each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -74,7 +76,7 @@ test: ## Run the tests of the check, those that measure time sequentially, and o
 ifdef TEST_FILE
 	$(RUN)/pytest $(TEST_FILE)
 else
-	$(PY) scripts/run_tests.py tests examples --markers "not long" --alone $(ALONE)
+	$(PY) scripts/run_tests.py tests examples --markers "not long" --alone $(ALONE) --beside $(BESIDE)
 endif
 
 test-long: ## Run the tests that are too long for the check, and once more what failed

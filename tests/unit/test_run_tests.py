@@ -54,6 +54,24 @@ def test_a_test_that_runs_alone_runs_nowhere_else(run):
     assert (ended, printed.count(" 1 passed")) == (0, 2)
 
 
+IDLE = """
+import os, subprocess, sys
+def test_is_idle():
+    assert os.sched_getscheduler(0) == os.SCHED_IDLE
+    ask = "import os; print(os.sched_getscheduler(0), os.getsid(0))"
+    child = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+    assert child.stdout.split() == [str(os.SCHED_IDLE), str(os.getpid())]
+"""
+
+
+def test_what_runs_beside_those_is_idle_runs_nowhere_else_and_counts(run):
+    options = ("--alone", "test_one.py", "--beside", "test_two.py")
+    ended, printed = run(*options, one=PASSES, two=IDLE, three=PASSES)
+    assert (ended, printed.count(" 1 passed")) == (0, 3)
+    ended, printed = run(*options, one=PASSES, two=FAILS, three=PASSES)
+    assert (ended, "failed twice: test_two.py::test_fails" in printed) == (1, True)
+
+
 MARKED = "import pytest\n@pytest.mark.services\ndef test_marked(): pass\n"
 
 
