@@ -51,7 +51,7 @@ class Cell:
             CellGate(self.respond, residences=self.residences),
             identify=once(self.identify),
             is_public=lambda scope: scope["path"] == "/ok",
-            reads_bodies=True,
+            is_cell=True,
         )
 
     async def find(self, tenant: str) -> Residence | None:
@@ -76,7 +76,7 @@ class Cell:
     async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, body = scope["path"], await Request(scope, receive).body()
         self.bodies.append(hashlib.sha256(body).hexdigest())
-        if path in ("/404", "/500"):
+        if path in ("/401", "/404", "/500"):
             await refuse(send, int(path[1:]), code="app", message="The app's own", hint="none")
             return
         kind = b"text/event-stream" if path == "/stream" else b"text/plain"
@@ -170,13 +170,13 @@ async def test_the_path_and_the_query_arrive_as_they_were_sent(router):
     assert answer.headers["x-path"] == "/threads/a%2Fb%20c/runs?x=%26&y=1"
 
 
-@pytest.mark.parametrize("refusal", ["421", "401"])
+@pytest.mark.parametrize("refusal", ["tenant", "key"])
 @pytest.mark.parametrize("body", [b"small", LARGE], ids=["small", "large"])
 async def test_a_body_survives_that_its_tenant_has_left(router, refusal, body):
     await router.live_in(router.a, "acme")
     await router.post("acme")
     await router.live_in(router.b, "acme")
-    if refusal == "421":
+    if refusal == "tenant":
         router.a.keys.add("acme")
     router.looked_up.clear()
     answer = await router.post("acme", content=body)
@@ -224,7 +224,7 @@ async def test_a_second_refusal_is_the_client_s(router):
     assert router.looked_up == [None, "1"]
 
 
-@pytest.mark.parametrize("status", [404, 500])
+@pytest.mark.parametrize("status", [401, 404, 500])
 async def test_no_other_answer_is_tried_again(router, status):
     await router.live_in(router.a, "acme")
     answer = await router.post("acme", f"/{status}")

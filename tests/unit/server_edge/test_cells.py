@@ -20,6 +20,7 @@ from bathysphere.engine.cells.tenants import Residence, TenantElsewhere, TenantI
 from bathysphere.engine.crons.records import Grant
 from bathysphere.server import errors
 from bathysphere.server.asgi.stack import Edge, wrap
+from bathysphere.server.asgi.token_bucket import MemoryBuckets, Rate
 from bathysphere.server.cells import residence
 from bathysphere.server.cells.cells_file import CellsFile
 from bathysphere.server.cells.directory import Directory, OpenCell
@@ -588,6 +589,7 @@ class Town:
         self.clock = Hands()
         self.keys_in = keys_in
         self.logins_are_there = True
+        self.address = "192.0.2.1"
         self.identified_in: list[str] = []
         file = CellsFile.parse(FILE.replace("b-2", "b"))
         cells = [
@@ -599,7 +601,8 @@ class Town:
             )
             for name, tenants in (("a", a), ("b", b))
         ]
-        self.app = directory_app(Directory(cells, default="a", clock=self.clock))
+        guesses = MemoryBuckets(Rate(per_second=1, burst=3), clock=self.clock)
+        self.app = directory_app(Directory(cells, default="a", clock=self.clock, guesses=guesses))
 
     async def _identify(self, connection: HTTPConnection, cell: str) -> Owner:
         self.identified_in.append(cell)
@@ -619,7 +622,7 @@ class Town:
         if secret is not None:
             headers["authorization"] = f"Bearer {secret}"
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        transport = httpx.ASGITransport(app=self.app)
+        transport = httpx.ASGITransport(app=self.app, client=(self.address, 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://directory") as client:
             return await client.get("/cell", headers=headers)
 
@@ -735,6 +738,28 @@ async def test_keys_are_looked_up_last_where_a_database_is_down():
     town.identified_in.clear()
     assert await town.cell("token:acme", x_again="1") == "a"
     assert town.identified_in == ["a"]
+
+
+async def test_an_address_may_send_only_some_unknown_credentials():
+    town = Town(Tenants(acme="here"), Tenants(umbrella="here"))
+    assert await town.cell("token:umbrella") == "b"
+    guessed = [(await town.ask(f"guess {number}")).status_code for number in range(5)]
+    assert guessed == [204, 204, 204, 429, 429]
+    town.identified_in.clear()
+    refused = await town.ask("token:acme")
+    assert (refused.status_code, refused.json()["error"]) == (429, "too_many_requests")
+    assert town.identified_in == []
+    assert await town.cell("token:umbrella", x_again="1") == "b", "it was valid before"
+    assert await town.cell(None) == "a", "nobody guesses without a credential"
+    town.address = "192.0.2.2"
+    assert await town.cell("token:acme") == "a"
+    town.address, town.clock.seconds = "192.0.2.1", 2
+    assert await town.cell("token:new") == "a"
+
+
+async def test_valid_credentials_are_not_guesses():
+    town = Town(Tenants(), Tenants())
+    assert [await town.cell(f"token:t{number}") for number in range(10)] == ["a"] * 10
 
 
 async def test_a_project_s_own_authentication_cannot_be_directed():

@@ -34,6 +34,7 @@ _MAX_KNOWN = 20_000
 _MAX_CONCURRENT = 8
 """Requests with the same credential that are identified concurrently."""
 _BEARER = (b"www-authenticate", b"Bearer")
+_FIRST_ATTEMPT = (b"x-attempt", b"1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,9 +55,10 @@ class _TakenToken(NamedTuple):
 class Admission:
     """Refuses unauthenticated requests and callers over their rate limit.
 
-    After a refusal the connection is closed, so that the rest of the body need not be read. A
-    router, however, must have sent a body before it reads the refusal, after which it may send the
-    body elsewhere: with `reads_bodies` the connection stays open.
+    After a refusal the connection is closed, so that the rest of the body need not be read. In a
+    cell it stays open: the router must have sent a body before it reads the refusal. There, an
+    unknown credential is no error yet on the first attempt (`X-Attempt: 1`), because its tenant may
+    be in another cell: 421 asks the router to look again.
     """
 
     def __init__(
@@ -66,13 +68,13 @@ class Admission:
         identify: Identify,
         is_public: IsPublic,
         limits: RateLimits | None = None,
-        reads_bodies: bool = False,
+        is_cell: bool = False,
     ) -> None:
         self._app = app
         self._identify = identify
         self._is_public = is_public
         self._limits = limits
-        self._reads_bodies = reads_bodies
+        self._is_cell = is_cell
         self._known: OrderedDict[bytes, str] = OrderedDict()
         self._semaphores: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
 
@@ -84,10 +86,23 @@ class Admission:
         try:
             await self._admit_limited(HTTPConnection(scope))
         except BathysphereError as error:
-            closes = has_body(scope) and not self._reads_bodies
-            await _refuse(send, error, closes=closes)
+            await self._refuse(scope, send, error)
             return
         await self._app(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, send: Send, error: BathysphereError) -> None:
+        status = status_of(error)
+        if status == 401 and self._is_cell and _FIRST_ATTEMPT in scope["headers"]:
+            status = 421
+        headers = [_BEARER] if status == 401 else []
+        if isinstance(error, TooManyRequests):
+            headers.append((b"retry-after", str(error.retry_after).encode()))
+        if has_body(scope) and not self._is_cell:
+            headers.append((b"connection", b"close"))
+        hint = error.hint or "see docs/serve.md"
+        await refuse(
+            send, status, code=error.code, message=error.message, hint=hint, headers=headers
+        )
 
     async def _admit_limited(self, connection: HTTPConnection) -> None:
         """Limit how many requests with the same credential are identified concurrently."""
@@ -131,7 +146,7 @@ class Admission:
             taken = _TakenToken(self._limits.requests, known)
         else:
             buckets = self._limits.requests if digest is None else self._limits.guesses
-            taken = _TakenToken(buckets, f"address:{_network(connection)}")
+            taken = _TakenToken(buckets, f"address:{network_of(connection)}")
         await _take(taken.buckets, taken.key)
         return taken
 
@@ -148,18 +163,6 @@ async def _take(buckets: Buckets, key: str, count: int = 1) -> None:
         raise TooManyRequests("Too many requests", retry_after=math.ceil(wait))
 
 
-async def _refuse(send: Send, error: BathysphereError, *, closes: bool) -> None:
-    headers = []
-    if (status := status_of(error)) == 401:
-        headers.append(_BEARER)
-    if isinstance(error, TooManyRequests):
-        headers.append((b"retry-after", str(error.retry_after).encode()))
-    if closes:
-        headers.append((b"connection", b"close"))
-    hint = error.hint or "see docs/serve.md"
-    await refuse(send, status, code=error.code, message=error.message, hint=hint, headers=headers)
-
-
 def _credential_digest(connection: HTTPConnection) -> bytes | None:
     """Digest of the credential headers; None when there are none."""
     found = [
@@ -170,7 +173,7 @@ def _credential_digest(connection: HTTPConnection) -> bytes | None:
     return hashlib.sha256(b"\0".join(found)).digest() if found else None
 
 
-def _network(connection: HTTPConnection) -> str:
+def network_of(connection: HTTPConnection) -> str:
     """The caller's IPv4 address, or its IPv6 /64 network, within which it can choose addresses."""
     host = connection.client.host if connection.client is not None else "unknown"
     try:

@@ -65,7 +65,7 @@ def wrap(app: ASGIApp, edge: Edge) -> ASGIApp:
         identify=edge.identify,
         is_public=edge.is_public,
         limits=edge.limits,
-        reads_bodies=edge.residences is not None,
+        is_cell=edge.residences is not None,
     )
     app = DelayedRefusals(app)
     app = Measure(app, metrics=edge.metrics, clock=edge.clock)

@@ -7,6 +7,7 @@ that is sent to a cell which its tenant has left is refused there, and looked up
 import asyncio
 import hashlib
 import logging
+import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,10 @@ from bathysphere.core.clock import Clock
 from bathysphere.core.errors import CallerError, UpstreamError
 from bathysphere.core.identity import Owner
 from bathysphere.engine.cells.tenants import BETWEEN, Residence, TenantInSeveralCells
+from bathysphere.server.asgi.admission import network_of
+from bathysphere.server.asgi.token_bucket import Buckets
 from bathysphere.server.cells.cells_file import CellAddress
+from bathysphere.server.errors import TooManyRequests
 from bathysphere.server.identity import Identify, IdentityUnavailable, grant_of
 
 _log = logging.getLogger(__name__)
@@ -127,11 +131,13 @@ class Directory:
         *,
         default: str,
         clock: Clock,
+        guesses: Buckets | None = None,
         keep_seconds: float = _KEEP_SECONDS,
     ) -> None:
         self._cells = tuple(cells)
         self._default = next(cell for cell in cells if cell.address.name == default)
         self._clock = clock
+        self._guesses = guesses
         self._keep_seconds = keep_seconds
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
 
@@ -143,22 +149,39 @@ class Directory:
         Raises:
             CellUnreachable: A database is needed that does not answer.
             TenantInSeveralCells: Two cells say that they have the tenant.
+            TooManyRequests: The caller's address has sent too many unknown credentials.
         """
         digest = _credential_digest(connection)
-        kept = None if again else self._kept.get(digest)
+        known = self._kept.get(digest) if digest is not None else None
+        kept = None if again else known
         if kept is not None and self._clock.monotonic() < kept.until:
             return kept.place
+        # Asked again, a cell has refused the caller: there it has been counted.
+        is_guess = digest is not None and known is None and not again
         try:
-            place = await self._look_up(connection)
+            caller = await (self._guess(connection) if is_guess else self._identify(connection))
+            place = await self._place_of(caller)
         except UpstreamError:
             if kept is None:
                 raise
             return kept.place
-        self._keep(digest, place)
+        if digest is not None:
+            self._keep(digest, place)
         return place
 
-    async def _look_up(self, connection: HTTPConnection) -> Place:
+    async def _guess(self, connection: HTTPConnection) -> _Caller | None:
+        """Identify a caller whose credential may be invented: its address may send only so many."""
+        if self._guesses is None:
+            return await self._identify(connection)
+        address = network_of(connection)
+        if wait := await self._guesses.take(address):
+            raise TooManyRequests("Too many unknown credentials", retry_after=math.ceil(wait))
         caller = await self._identify(connection)
+        if caller is not None:
+            await self._guesses.give_back(address)
+        return caller
+
+    async def _place_of(self, caller: _Caller | None) -> Place:
         if caller is None:
             return Place(self._default.address)
         # Twice: a tenant that arrives while the cells are asked may be seen in none of them.
@@ -237,10 +260,10 @@ def _cell_in(found: Mapping[OpenCell, Answer], tenant: str) -> OpenCell | None:
     return next(iter((*here, *between)), None)
 
 
-def _credential_digest(connection: HTTPConnection) -> bytes:
+def _credential_digest(connection: HTTPConnection) -> bytes | None:
     found = [
         value
         for name, value in connection.scope["headers"]
         if name in (b"authorization", b"x-api-key")
     ]
-    return hashlib.sha256(b"\0".join(found)).digest()
+    return hashlib.sha256(b"\0".join(found)).digest() if found else None

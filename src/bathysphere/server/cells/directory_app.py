@@ -20,6 +20,7 @@ from bathysphere.core.errors import BathysphereError, ConfigError
 from bathysphere.engine.cells.tenants import CellTenants
 from bathysphere.engine.database.pool import Pool
 from bathysphere.engine.encryption.cipher import NO_ENCRYPTION
+from bathysphere.server.asgi.token_bucket import MemoryBuckets, Rate
 from bathysphere.server.cells.cells_file import CellsFile
 from bathysphere.server.cells.directory import Directory, OpenCell
 from bathysphere.server.errors import status_of
@@ -70,7 +71,9 @@ async def open_directory(file: CellsFile, settings: ServerSettings) -> AsyncIter
             identify = identify_by(settings, pool=pool, http=http, clock=clock)
             tenants = CellTenants(pool)
             cells.append(OpenCell(address, tenants=tenants, identify=identify, clock=clock))
-        yield Directory(cells, default=file.default, clock=clock)
+        guess = Rate(per_second=settings.guesses_per_second, burst=settings.guess_burst)
+        guesses = MemoryBuckets(guess, clock=clock)
+        yield Directory(cells, default=file.default, clock=clock, guesses=guesses)
 
 
 async def serve_directory(
@@ -78,7 +81,9 @@ async def serve_directory(
 ) -> None:
     """Serve the directory until a signal arrives."""
     async with open_directory(file, settings) as directory:
-        front = listener(directory_app(directory), stop_seconds=1)
+        front = listener(
+            directory_app(directory), trusted_proxies=settings.trusted_proxies, stop_seconds=1
+        )
         with contextlib.closing(listen(settings.host, settings.port)) as listening:
             loop = asyncio.get_running_loop()
 
@@ -120,6 +125,7 @@ async def _open_pool(url: str) -> AsyncIterator[Pool]:
 
 def _refusal(error: BathysphereError) -> Response:
     status = status_of(error)
-    _log.warning("A caller has no cell: %s", error)
+    if status >= 500:
+        _log.warning("A caller has no cell: %s", error)
     body = {"error": error.code, "message": error.message, "hint": error.hint}
     return JSONResponse(body, status_code=status)
