@@ -45,6 +45,7 @@ await story(async ({ page }) => {
   await code.click();
   await answer.locator('pre', { hasText: 'flowchart LR' }).first().waitFor();
   await code.click();
+  await page.getByRole('button', { name: 'Regenerate' }).waitFor();
   const before = await answer.locator('img').first().getAttribute('src');
   await answer.locator('figure').first().scrollIntoViewIfNeeded();
   await everyForm(page, 'diagrams');

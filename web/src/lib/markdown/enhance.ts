@@ -15,9 +15,14 @@ export function show(html: string) {
     block.innerHTML = html;
     const grids = [...block.querySelectorAll<HTMLElement>('.grid')];
     const formulas = [...block.querySelectorAll<HTMLElement>('code.math')];
-    // What cannot be loaded is left out: the words are there.
-    if (grids.length) addTools(grids).catch(() => undefined);
-    if (formulas.length) typesetAll(formulas, () => isGone).catch(() => undefined);
+    const added = [];
+    if (grids.length) added.push(addTools(grids));
+    if (formulas.length) added.push(typesetAll(formulas, () => isGone));
+    if (added.length) {
+      block.dataset.drawing = '';
+      // What cannot be loaded is left out: the words are there.
+      void Promise.allSettled(added).then(() => delete block.dataset.drawing);
+    }
     return () => (isGone = true);
   };
 }

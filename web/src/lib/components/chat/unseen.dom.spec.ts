@@ -12,17 +12,17 @@ function listOf(html: string): HTMLElement {
 const isUnseen = (list: HTMLElement) => list.classList.contains('unseen');
 
 test('turns that are opened are shown when all of them are drawn', async () => {
-  const list = listOf('<article data-message="1"><div class="drawing"></div></article>');
+  const list = listOf('<article data-message="1"><div data-drawing></div></article>');
   const leave = unseenUntilDrawn(false)(list);
   await new Promise((done) => setTimeout(done, 100));
   expect(isUnseen(list)).toBe(true);
-  list.querySelector('.drawing')!.remove();
+  list.querySelector('[data-drawing]')!.remove();
   await vi.waitFor(() => expect(isUnseen(list)).toBe(false), { timeout: 300 });
   leave?.();
 });
 
 test('turns whose drawing takes long are shown nevertheless', async () => {
-  const list = listOf('<article data-message="1"><div class="drawing"></div></article>');
+  const list = listOf('<article data-message="1"><div data-drawing></div></article>');
   const leave = unseenUntilDrawn(false)(list);
   await vi.waitFor(() => expect(isUnseen(list)).toBe(false), { timeout: 1_500 });
   leave?.();
@@ -44,7 +44,7 @@ test('turns are in sight after the list is left', () => {
 });
 
 test('what was opened before does not show what is opened next', async () => {
-  const list = listOf('<article data-message="1"><div class="drawing"></div></article>');
+  const list = listOf('<article data-message="1"><div data-drawing></div></article>');
   const leaveFirst = unseenUntilDrawn(false)(list);
   await new Promise((done) => setTimeout(done, 350));
   leaveFirst?.();
