@@ -37,6 +37,7 @@ MAPPED_BY_CALLER = {
     ("titles.py", "TitleWriter"): "TitleWriter._work: logs, and the words of the client stay",
     ("tenant_reads.py", ""): "routes only: server/errors.py answers 503",
     ("journal.py", "CallJournal"): "_try_to_store: logs, and `close` tries again; `retry_storage`",
+    ("redis_subscription.py", "RedisSubscription"): "a connection to Redis",
     ("report.py", "UsageReports"): "routes answer 503, the command line says it in one sentence",
     ("threads.py", "Threads"): "routes only: server/errors.py answers 503",
 }

@@ -21,7 +21,7 @@ from bathysphere.engine.errors import (
     RunNotFound,
     ThreadNotFound,
 )
-from bathysphere.engine.events import log as events
+from bathysphere.engine.events import memory_log as events
 from bathysphere.engine.events import redis_log as events_redis
 from bathysphere.engine.records import Run, Thread
 from bathysphere.engine.runs.service import Runs

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID, uuid4
 
 from bathysphere.core.identity import Owner
-from bathysphere.engine.events.log import Entry, EventLog, Gap
+from bathysphere.engine.events.log import Entry, Event, EventLog, Gap
 
 CAP = 200
 CAP_BYTES = 100_000
@@ -212,12 +212,64 @@ class EventLogContract:
         assert isinstance(await anext(stream), Gap)
         await close(stream)
 
+    async def test_states_are_read_as_they_were_written(self, log: EventLog) -> None:
+        """Though they share most of their messages, and the oldest are dropped."""
+        thread, written = uuid4(), dict[int, bytes]()
+        chance = random.Random(11)  # noqa: S311  # a repeatable history
+        messages: list[str] = []
+        for number in range(120):
+            if chance.random() < 0.15:
+                messages = messages[chance.randrange(20) :]
+            messages.append(f"{number} " * chance.choice((1, 100, 900)))
+            bodies = [state(messages), b"%d" % number]
+            last = await log.append(thread, bodies, owner=ME)
+            written |= {last - 1: bodies[0], last: bodies[1]}
+            held = await log.newest(thread, owner=ME, count=CAP)
+            assert [entry.id for entry in held] == list(range(last, last - len(held), -1))
+            assert len(held) >= 2
+            assert {entry.id: entry.body for entry in held}.items() <= written.items()
+            after = chance.choice(held[1:]).id
+            entries = await take(log.read(thread, owner=ME, after=after), last - after)
+            assert [entry.body for entry in entries] == [written[e.id] for e in entries]
+
+    async def test_a_state_is_whole_after_a_loss(self, log: EventLog) -> None:
+        """The writer stores again what it stored before."""
+        thread = uuid4()
+        body = state([f"{number} " * 300 for number in range(20)])
+        for lose in (self.lose_everything, self.lose_everything, _delete):
+            await log.append(thread, [body], owner=ME)
+            await log.append(thread, [body], owner=ME)
+            await lose(log, [thread])
+            await asyncio.sleep(0.01)
+            await log.append(thread, [body, body], owner=ME)
+            assert [e.body for e in await log.newest(thread, owner=ME, count=9)] == [body, body]
+
+    async def test_an_event_can_be_read_after_it_was_dropped(self, log: EventLog) -> None:
+        """A reader that has it keeps what it consists of."""
+        thread = uuid4()
+        body = state(["old " * 300])
+        await log.append(thread, [body], owner=ME)
+        [entry] = await log.newest(thread, owner=ME, count=1)
+        for number in range(CAP):
+            await log.append(thread, [state([f"{number} " * 300])], owner=ME)
+        assert entry.body == body
+
     async def test_a_deleted_thread_is_forgotten(self, log: EventLog) -> None:
         """Its events are gone."""
         thread = uuid4()
         await log.append(thread, [b"1"], owner=ME)
         await log.delete(thread)
         assert await log.last_id(thread) == 0
+
+
+def state(messages: Sequence[str]) -> bytes:
+    """A state's event."""
+    data = {"messages": [{"type": "ai", "content": words} for words in messages]}
+    return Event(channel="values", run_id="r", data=data).encode()
+
+
+async def _delete(log: EventLog, threads: Sequence[UUID]) -> None:
+    await log.delete(*threads)
 
 
 async def take(stream: AsyncIterator[Entry | Gap], count: int) -> list[Entry]:

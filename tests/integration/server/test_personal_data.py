@@ -152,7 +152,8 @@ async def settle_down(services, owner: Owner, word: str) -> None:
     await ApiKeys(services.pool).create(owner, label=word)
     note = Notebook(owner, "opt-in").write(Change(name="note", text=word), "person")
     await OwnedStore(services.store, owner).abatch(note)
-    event = Event(channel="custom", run_id="r", data={"word": word})
+    said = {"messages": [{"type": "human", "content": f"{word} " * 300}]}
+    event = Event(channel="values", run_id="r", data=said)
     await services.events.append(UUID(thread), [event.encode()], owner=owner)
     for workspace in (owner.user, "main", "both"):
         text = word if workspace == owner.user else "the team's"
@@ -179,6 +180,8 @@ def redis_text(redis: Redis) -> str:
         found.append(key.decode())
         if redis.type(key) == b"stream":
             found += [repr(row) for row in redis.xrange(key)]
+        elif redis.type(key) == b"hash":
+            found.append(repr(redis.hgetall(key)))
     return "\n".join(found)
 
 

@@ -11,7 +11,8 @@ from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
 from bathysphere.core.identity import Owner
 from bathysphere.engine.events.langgraph_stream import StreamEvent, Token
-from bathysphere.engine.events.log import Event, MemoryEventLog
+from bathysphere.engine.events.log import Event
+from bathysphere.engine.events.memory_log import MemoryEventLog
 from bathysphere.engine.events.publisher import Publisher
 from bathysphere.engine.records import Run, Work
 

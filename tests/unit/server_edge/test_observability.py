@@ -24,7 +24,8 @@ from opentelemetry.trace import StatusCode
 from bathysphere.core.clock import SystemClock
 from bathysphere.core.errors import UpstreamError
 from bathysphere.core.tracing import span, tool_span
-from bathysphere.engine.events.log import Event, MemoryEventLog
+from bathysphere.engine.events.log import Event
+from bathysphere.engine.events.memory_log import MemoryEventLog
 from bathysphere.harness.build import build
 from bathysphere.harness.spec import AgentSpec
 from bathysphere.server.observability import calls as calls_module

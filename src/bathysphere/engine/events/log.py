@@ -10,20 +10,18 @@ are dropped here. If a thread is deleted and its id is reused by someone else, a
 open shows nothing of it.
 """
 
-import asyncio
-from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from itertools import islice
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self
 from uuid import UUID
 
 import orjson
 
-from bathysphere.core.clock import Clock
 from bathysphere.core.identity import Owner
 from bathysphere.core.json_text import dumps
+from bathysphere.engine.events.shared_parts import Parts, join
 
 Channel = Literal[
     "lifecycle", "input", "messages", "values", "updates", "tools", "custom", "checkpoints", "tasks"
@@ -37,11 +35,13 @@ class LogLimits:
     keep_seconds: int = 3600
     """How long the events of an idle thread are kept."""
     thread_bytes: int = 8_000_000
+    """Of the events of a thread as they are read; stored, they take less."""
     memory_bytes: int = 24_000_000
     """Of all threads together, where the log is in memory."""
 
 
 DEFAULT_LIMITS = LogLimits()
+NO_PARTS: Parts = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,12 +79,20 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event with its id in its thread's log; the body is decoded on demand."""
+    """An event with its id in its thread's log; it is put together and decoded on demand."""
 
     id: int
-    body: bytes
+    text: bytes
+    """Its JSON, with marks for `parts`. What is not part of its data is never in a part."""
     owner: str = ""
     """The digest of the event's owner, which is never empty."""
+    parts: Parts = field(default_factory=lambda: NO_PARTS, compare=False, repr=False)
+    """What the marks stand for, and parts of other events."""
+
+    @property
+    def body(self) -> bytes:
+        """The event's line of JSON."""
+        return join(self.text, self.parts) if self.parts else self.text
 
     @property
     def position(self) -> int:
@@ -164,150 +172,6 @@ class EventLog(Protocol):
 def own_items(batch: Batch, digest: str) -> Batch:
     """Keep the items of a batch that the owner with this digest may see: own events, and gaps."""
     return [item for item in batch if isinstance(item, Gap) or item.owner == digest]
-
-
-@dataclass(slots=True)
-class _MemoryThread:
-    last: int
-    written_at: float
-    entries: deque[Entry] = field(default_factory=deque)
-    size: int = 0
-    token: int = 0
-
-    def drop_oldest(self) -> int:
-        """Drop the oldest event; return its size in bytes."""
-        size = len(self.entries.popleft().body)
-        self.size -= size
-        return size
-
-
-class MemoryEventLog(EventLog):
-    """An event log in the memory of one process, for a single machine and for tests.
-
-    A thread's events expire some time after the last one, and are capped at `cap` events and some
-    bytes; all threads together are capped, too, oldest first.
-    """
-
-    def __init__(
-        self, *, clock: Clock, cap: int = 10_000, limits: LogLimits = DEFAULT_LIMITS
-    ) -> None:
-        self._clock = clock
-        self._cap = cap
-        self._limits = limits
-        self._size = 0
-        self._threads: OrderedDict[UUID, _MemoryThread] = OrderedDict()  # last written last
-        self._waiting: dict[UUID, set[asyncio.Event]] = {}
-
-    async def append(
-        self,
-        thread_id: UUID,
-        bodies: Sequence[bytes],
-        *,
-        owner: Owner,
-        token: int = 0,
-        after_loss: bool = False,
-    ) -> int:
-        """Append an owner's events; return the last id assigned."""
-        thread = self._get_or_create(thread_id)
-        if token:
-            if token < thread.token:
-                return 0
-            thread.token = token
-        thread.last += int(after_loss)
-        digest = owner.digest
-        for body in bodies:
-            thread.last += 1
-            # A copy: the encoder's own bytes hold a buffer of several times their length.
-            thread.entries.append(Entry(thread.last, bytes(memoryview(body)), digest))
-            thread.size += len(body)
-            self._size += len(body)
-        self._trim(thread)
-        self._wake(thread_id)
-        return thread.last
-
-    async def last_id(self, thread_id: UUID) -> int:
-        """Return the id of the newest event, 0 if the log is empty."""
-        thread = self._get(thread_id)
-        return thread.last if thread is not None and thread.entries else 0
-
-    async def newest(
-        self, thread_id: UUID, *, owner: Owner, count: int, up_to: int | None = None
-    ) -> list[Entry]:
-        """Return the owner's events among the last `count` up to an id, newest first."""
-        thread = self._get(thread_id)
-        entries = reversed(thread.entries) if thread is not None else ()
-        last = islice((e for e in entries if up_to is None or e.id <= up_to), count)
-        return [entry for entry in last if entry.owner == owner.digest]
-
-    async def batches(
-        self, thread_id: UUID, *, owner: Owner, after: int = 0
-    ) -> AsyncGenerator[Batch, None]:
-        """Yield the owner's events after an id, then new ones as they arrive, without end."""
-        woken = asyncio.Event()
-        position = after
-        self._waiting.setdefault(thread_id, set()).add(woken)
-        try:
-            while True:
-                woken.clear()
-                thread = self._get(thread_id)
-                entries, last = (list(thread.entries), thread.last) if thread else ([], 0)
-                if batch := _continue(entries, position, last=last):
-                    position = batch[-1].position
-                    if own := own_items(batch, owner.digest):
-                        yield own
-                if not woken.is_set():
-                    await woken.wait()
-        finally:
-            readers = self._waiting[thread_id]
-            readers.discard(woken)
-            if not readers:
-                del self._waiting[thread_id]
-
-    async def delete(self, *thread_ids: UUID) -> None:
-        """Delete the logs of threads."""
-        for thread_id in thread_ids:
-            self._forget(thread_id)
-            self._wake(thread_id)
-
-    def _get(self, thread_id: UUID) -> _MemoryThread | None:
-        self._expire()
-        return self._threads.get(thread_id)
-
-    def _get_or_create(self, thread_id: UUID) -> _MemoryThread:
-        thread = self._get(thread_id)
-        now = self._clock.monotonic()
-        if thread is None:
-            start = int(self._clock.now().timestamp() * 1000)
-            thread = self._threads[thread_id] = _MemoryThread(start, now)
-        thread.written_at = now
-        self._threads.move_to_end(thread_id)
-        return thread
-
-    def _expire(self) -> None:
-        oldest_allowed = self._clock.monotonic() - self._limits.keep_seconds
-        while self._threads:
-            thread_id, thread = next(iter(self._threads.items()))
-            if thread.written_at >= oldest_allowed:
-                return
-            self._forget(thread_id)
-
-    def _trim(self, thread: _MemoryThread) -> None:
-        while len(thread.entries) > self._cap or thread.size > self._limits.thread_bytes:
-            self._size -= thread.drop_oldest()
-        while self._size > self._limits.memory_bytes and len(self._threads) > 1:
-            self._forget(next(iter(self._threads)))
-
-    def _forget(self, thread_id: UUID) -> None:
-        if (thread := self._threads.pop(thread_id, None)) is not None:
-            self._size -= thread.size
-
-    def _wake(self, thread_id: UUID) -> None:
-        for woken in self._waiting.get(thread_id, ()):
-            woken.set()
-
-
-def _continue(entries: Sequence[Entry], position: int, *, last: int) -> Batch:
-    return continue_from([e for e in entries if e.id > position], position, last=last)
 
 
 def continue_from(entries: Sequence[Entry], position: int, *, last: int) -> Batch:

@@ -17,7 +17,6 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -38,16 +37,15 @@ from bathysphere.engine.events.log import (
     continue_from,
     own_items,
 )
-from bathysphere.engine.events.redis_format import (
-    APPEND,
-    Keys,
-    batch_of,
-    entries_of,
-)
+from bathysphere.engine.events.redis_format import Keys, batch_of
+from bathysphere.engine.events.redis_store import RedisStore
+from bathysphere.engine.events.redis_subscription import LOST, RedisSubscription
 
 _log = logging.getLogger(__name__)
 _MARKER = "bathysphere:log-marker"
 _UNAVAILABLE = (RedisError, OSError)
+_MOST_BATCHES, _MOST_BYTES = 256, 1_000_000  # that wait for one reader
+_CONNECT_SECONDS = 1.0
 _MAX_READS = 32  # redis-py refuses the 101st connection, and all readers may read at once
 _NO_THREAD = UUID(int=0)  # always subscribed to: redis-py does not listen without a channel
 
@@ -56,18 +54,33 @@ _NO_THREAD = UUID(int=0)  # always subscribed to: redis-py does not listen witho
 class _Reader:
     """Batches published since the last read; None means: read the stream."""
 
-    batches: deque[list[Entry] | None] = field(default_factory=lambda: deque(maxlen=256))
+    batches: deque[list[Entry] | None] = field(default_factory=deque)
+    size: int = 0
+    """The bytes of these batches."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     has_gap: bool = False
     found_empty: bool = False
     """Whether the stream was empty when this reader read it last: the next batch is its first."""
 
     def push(self, batch: list[Entry] | None) -> None:
-        if len(self.batches) == self.batches.maxlen:
+        """Keep a batch; a reader that is slow reads the stream instead of all that it missed."""
+        if len(self.batches) >= _MOST_BATCHES or self.size > _MOST_BYTES:
             self.batches.clear()
+            self.size = 0
             batch = None
         self.batches.append(batch)
+        self.size += _size(batch)
         self.woken.set()
+
+    def pop(self) -> list[Entry] | None:
+        """Take the oldest batch."""
+        batch = self.batches.popleft()
+        self.size -= _size(batch)
+        return batch
+
+
+def _size(batch: list[Entry] | None) -> int:
+    return sum(len(entry.text) for entry in batch or ())
 
 
 class RedisEventLog(EventLog):
@@ -85,17 +98,17 @@ class RedisEventLog(EventLog):
     ) -> None:
         self._redis = redis
         self._keys = Keys(epoch)
-        self._clock = clock
-        self._cap = cap
-        self._limits = limits
         self._check_seconds = check_seconds
         self._readers: dict[UUID, set[_Reader]] = {}
-        self._append = redis.register_script(APPEND)
         self._breaker = CircuitBreaker(
             "Redis", errors=_UNAVAILABLE, clock=clock, on_recovery=self._on_recovery
         )
+        self._store = RedisStore(
+            redis, keys=self._keys, breaker=self._breaker, clock=clock, cap=cap, limits=limits
+        )
         self._undeleted: set[UUID] = set()
-        self._pubsub: Any = None
+        self._subscription = RedisSubscription(redis, channels=self._channels)
+        self._is_listening = False
         self._subscribing = asyncio.Lock()
         self._reading = asyncio.Semaphore(_MAX_READS)
         self._marker = b""
@@ -110,10 +123,7 @@ class RedisEventLog(EventLog):
         for task in list(self._tasks):
             with contextlib.suppress(asyncio.CancelledError, RedisError):
                 await task
-        if self._pubsub is not None:
-            # A reader that stops later must not open it again to unsubscribe.
-            pubsub, self._pubsub = self._pubsub, None
-            await pubsub.aclose()
+        await self._subscription.close()
 
     async def append(
         self,
@@ -125,50 +135,25 @@ class RedisEventLog(EventLog):
         after_loss: bool = False,
     ) -> int:
         """Append an owner's events; return the last id assigned."""
-        start = int(self._clock.now().timestamp() * 1000)
-        keys = self._keys.all(thread_id)
-        settings: list[int | str] = [
-            start,
-            self._cap,
-            self._limits.thread_bytes,
-            self._limits.keep_seconds,
-            token,
-            int(after_loss),
-            self._keys.channel(thread_id),
-            owner.digest,
-        ]
-        return int(
-            await self._breaker.call(lambda: self._append(keys=keys, args=[*settings, *bodies]))
+        return await self._store.append(
+            thread_id, bodies, owner=owner, token=token, skipped=int(after_loss)
         )
 
     async def last_id(self, thread_id: UUID) -> int:
         """Return the id of the newest event, 0 if the log is empty or unavailable."""
         with contextlib.suppress(UpstreamError):
-            return await self._last_id(thread_id)
+            return await self._store.last_id(thread_id)
         return 0
-
-    async def _last_id(self, thread_id: UUID) -> int:
-        newest = await self._newest(thread_id, count=1)
-        return newest[0].id if newest else 0
 
     async def newest(
         self, thread_id: UUID, *, owner: Owner, count: int, up_to: int | None = None
     ) -> list[Entry]:
         """Return the owner's events among the last `count` up to an id, newest first."""
         try:
-            last = await self._newest(thread_id, count=count, up_to=up_to)
+            last = await self._store.newest(thread_id, count=count, up_to=up_to)
         except UpstreamError:
             return []
         return [entry for entry in last if entry.owner == owner.digest]
-
-    async def _newest(
-        self, thread_id: UUID, *, count: int, up_to: int | None = None
-    ) -> list[Entry]:
-        newest = "+" if up_to is None else f"{up_to}-0"
-        rows: Any = await self._breaker.call(
-            lambda: self._redis.xrevrange(self._keys.stream(thread_id), newest, count=count)
-        )
-        return entries_of(rows)
 
     async def batches(
         self, thread_id: UUID, *, owner: Owner, after: int = 0
@@ -186,7 +171,7 @@ class RedisEventLog(EventLog):
                     position = await self.last_id(thread_id)
                     yield [Gap(position)]
                 while reader.batches:
-                    published = reader.batches.popleft()
+                    published = reader.pop()
                     if batch := await self._try_items(thread_id, published, position, reader):
                         position = batch[-1].position
                         if own := own_items(batch, owner.digest):
@@ -200,11 +185,8 @@ class RedisEventLog(EventLog):
         """Delete the logs of threads, at once or when Redis is available again."""
         if not thread_ids:
             return
-        pipeline = self._redis.pipeline(transaction=False)
-        for thread_id in thread_ids:
-            pipeline.delete(*self._keys.all(thread_id))
         try:
-            await self._breaker.call(pipeline.execute)
+            await self._store.delete(*thread_ids)
         except UpstreamError as error:
             _log.warning("The events of %d threads are deleted later: %s", len(thread_ids), error)
             self._undeleted.update(thread_ids)
@@ -236,21 +218,15 @@ class RedisEventLog(EventLog):
         return items
 
     async def _read_after(self, thread_id: UUID, position: int) -> Batch:
-        entries: list[Entry] = []
-        start = position
-        while True:
-            after = f"({start}-0"
-            rows: Any = await self._breaker.call(
-                partial(self._redis.xrange, self._keys.stream(thread_id), after, count=1000)
-            )
-            entries += entries_of(rows)
-            if len(rows) < 1000:
-                break
-            start = entries[-1].id
-        # Events newer than our read are not a gap: their batch will be published to us.
-        may_miss = position and not entries  # a reader at 0 cannot have missed anything
-        last = min(position, await self._last_id(thread_id)) if may_miss else 0
-        return continue_from(entries, position, last=last)
+        entries, end = await self._store.after(thread_id, position)
+        if not end:
+            # Events newer than our read are not a gap: their batch will be published to us.
+            last = min(position, await self._store.last_id(thread_id)) if position else 0
+            return continue_from([], position, last=last)
+        items = continue_from(entries, position, last=end)
+        if items[-1:] != [Gap(end)] and (not entries or entries[-1].id != end):
+            items.append(Gap(end))  # the last ones cannot be read any more
+        return items
 
     async def _subscribe_when_available(self, thread_id: UUID, reader: _Reader) -> None:
         while True:
@@ -264,11 +240,10 @@ class RedisEventLog(EventLog):
 
     async def _subscribe(self, thread_id: UUID, reader: _Reader) -> None:
         async with self._subscribing:
-            if self._pubsub is None:
+            if not self._is_listening:
                 await self._check_marker()
-                pubsub: Any = self._redis.pubsub()
-                await self._breaker.call(lambda: pubsub.subscribe(self._keys.channel(_NO_THREAD)))
-                self._pubsub = pubsub
+                await self._breaker.call(self._subscription.connect)
+                self._is_listening = True
                 self._tasks |= {
                     asyncio.create_task(self._listen()),
                     asyncio.create_task(self._watch()),
@@ -279,9 +254,11 @@ class RedisEventLog(EventLog):
                 return
             # Redis's confirmation of the subscription wakes the reader: once, and not too early.
             self._readers[thread_id] = {reader}
+            if not self._subscription.is_connected:
+                return  # the next connection is for all readers
             try:
                 await self._breaker.call(
-                    lambda: self._pubsub.subscribe(self._keys.channel(thread_id))
+                    lambda: self._subscription.add(self._keys.channel(thread_id))
                 )
             except BaseException:
                 del self._readers[thread_id]
@@ -291,34 +268,49 @@ class RedisEventLog(EventLog):
         async with self._subscribing:
             readers = self._readers[thread_id]
             readers.discard(reader)
-            if not readers:
-                del self._readers[thread_id]
-                if self._pubsub is None:
-                    return
+            if readers:
+                return
+            del self._readers[thread_id]
+            if self._subscription.is_connected:
                 with contextlib.suppress(UpstreamError):
                     await self._breaker.call(
-                        lambda: self._pubsub.unsubscribe(self._keys.channel(thread_id))
+                        lambda: self._subscription.remove(self._keys.channel(thread_id))
                     )
 
+    def _channels(self) -> list[str]:
+        return [self._keys.channel(thread_id) for thread_id in (_NO_THREAD, *self._readers)]
+
     async def _listen(self) -> None:
-        """Pass published batches to the readers; after a reconnect, make them read the stream."""
+        """Pass what is published to the readers; connect again whatever goes wrong."""
         while not _is_cancelled():
             try:
-                message = await self._pubsub.get_message(timeout=None)
-                if message is None:
-                    continue
-                thread_id = UUID(bytes(message["channel"]).decode().rsplit(":", 1)[1])
-                if message["type"] == "subscribe":
-                    # Also sent after a reconnect.
-                    self._wake([thread_id])
-                elif message["type"] == "message":
-                    batch = batch_of(message["data"])
-                    for reader in self._readers.get(thread_id, ()):
-                        reader.push(batch)
-            except RedisError as error:
-                _log.warning("Event log lost its Redis connection: %s", error)
-                await asyncio.sleep(self._check_seconds)
-                self._wake(list(self._readers))
+                message = await self._subscription.message()
+                if message is not None:
+                    self._pass_on(message)
+            except LOST as error:
+                _log.warning("Event log lost its Redis connection: %r", error)
+                await self._connect_again()
+
+    def _pass_on(self, message: Any) -> None:
+        thread_id = UUID(bytes(message["channel"]).decode().rsplit(":", 1)[1])
+        if message["type"] == "subscribe":
+            # Also sent after a reconnect.
+            self._wake([thread_id])
+        elif message["type"] == "message":
+            batch = batch_of(message["data"])
+            for reader in self._readers.get(thread_id, ()):
+                reader.push(batch)
+
+    async def _connect_again(self) -> None:
+        await self._subscription.close()
+        pause = self._check_seconds / 10
+        while not _is_cancelled():
+            await asyncio.sleep(pause)
+            pause = self._check_seconds
+            with contextlib.suppress(*LOST):
+                async with self._subscribing, asyncio.timeout(_CONNECT_SECONDS):
+                    await self._subscription.connect()
+                return
 
     async def _watch(self) -> None:
         while not _is_cancelled():

@@ -116,7 +116,7 @@ def _events_of(run: Run, batch: Batch) -> list[tuple[int, Event]]:
     mark = name.encode()
     found = []
     for item in batch:
-        if isinstance(item, Gap) or mark not in item.body:
+        if isinstance(item, Gap) or mark not in item.text:
             continue
         event = item.event()
         if event.run_id == name:

@@ -32,7 +32,8 @@ from bathysphere.engine.database.epoch import read_epoch
 from bathysphere.engine.database.item_store import StoreOptions, migrate_store, open_store
 from bathysphere.engine.database.pool import Database, Pool
 from bathysphere.engine.database.stored_bytes import NO_STORAGE_LIMITS, StorageLimits, StoredBytes
-from bathysphere.engine.events.log import DEFAULT_LIMITS, EventLog, LogLimits, MemoryEventLog
+from bathysphere.engine.events.log import DEFAULT_LIMITS, EventLog, LogLimits
+from bathysphere.engine.events.memory_log import MemoryEventLog
 from bathysphere.engine.events.redis_log import RedisEventLog
 from bathysphere.engine.expiry import item_sweep, sweep_periodically, thread_sweep
 from bathysphere.engine.fairness import UNLIMITED, WaitingLimits

@@ -96,7 +96,8 @@ class ServerSettings(AuthSettings):
     )
     events_thread_bytes: PositiveInt = Field(
         default=DEFAULT_LIMITS.thread_bytes,
-        description="Bytes of live events that are kept per thread.",
+        description="Bytes of live events that are kept per thread, as clients read them; "
+        "they take less room in storage.",
     )
     events_memory_bytes: PositiveInt = Field(
         default=DEFAULT_LIMITS.memory_bytes,

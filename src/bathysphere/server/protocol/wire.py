@@ -59,9 +59,9 @@ class WireEvent:
 
 def channel_of(entry: Entry) -> str:
     """The entry's channel, without decoding the whole entry."""
-    if entry.body.startswith(_PREFIX):
+    if entry.text.startswith(_PREFIX):
         start = len(_PREFIX)
-        return entry.body[start : entry.body.index(b'"', start)].decode()
+        return entry.text[start : entry.text.index(b'"', start)].decode()
     return entry.event().channel
 
 
