@@ -12,7 +12,9 @@ ALONE := $(call tests-in,tests/e2e,first_minute) $(call tests-in,tests/e2e/web,f
   $(call tests-in,tests/integration/edge,admission dev_command hostile_pages slow_clients) \
   $(call tests-in,tests/integration/engine,fence told_when_cancelled) $(call tests-in,tests/integration/faults,stuck_process)
 # Tests that need a processor and nothing else, however late they get it. They run while those do.
-BESIDE := $(call tests-in,tests/e2e/web,build) tests/architecture tests/docs
+BESIDE := $(call tests-in,tests/e2e/web,build) tests/architecture tests/docs tests/unit/evaluation \
+  $(wildcard tests/unit/agents/test_*.py) \
+  $(call tests-in,tests/unit/middleware,argument_map clarify client_files effects files memories moves)
 # Tests start hundreds of processes; without cached bytecode each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
