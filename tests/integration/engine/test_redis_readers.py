@@ -99,12 +99,13 @@ async def test_readers_that_come_while_the_connection_is_lost_miss_nothing():
             return seen
 
         async def lose_connections():
-            while True:
+            while not is_over.is_set():
                 await asyncio.sleep(chance.random() * 0.02)
                 for client in await other.client_list(_type="pubsub"):
                     if client["db"] == "13":  # other tests use other databases
                         await other.client_kill_filter(_id=client["id"])
 
+        is_over = asyncio.Event()
         threads = [uuid4() for _ in range(60)]
         losing = asyncio.ensure_future(lose_connections())
         reading = [asyncio.ensure_future(read_all(thread)) for thread in threads]
@@ -112,7 +113,8 @@ async def test_readers_that_come_while_the_connection_is_lost_miss_nothing():
             for thread in threads:
                 await log.append(thread, [b"%d" % number], owner=ME)
             await asyncio.sleep(0.1)
-        losing.cancel()
+        is_over.set()
+        await losing
         done, late = await asyncio.wait(reading, timeout=10)
         assert not late
         assert all(task.result() == [b"%d" % number for number in range(20)] for task in done)

@@ -1,9 +1,9 @@
 """The channels that a process listens to, on a connection of their own.
 
-redis-py lets each task that uses a broken connection connect it again. Two that do so at once leave
-a connection that nobody reads, or an error in the task that reads. So only `connect` connects here.
-What is added or removed while there is no connection need not be sent: the next one is for all
-channels of then.
+In redis-py, each task that uses a broken connection connects it again. If two do so at the same
+time, the task that reads fails, or waits on a connection that has been replaced. Here, only
+`connect` connects. A channel that is added or removed while there is no connection need not be
+sent, because the next connection subscribes to all of them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,11 +15,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 LOST = (RedisError, OSError, RuntimeError, AttributeError)
-"""What fails on a lost connection. The last two: redis-py while another task closes it."""
+"""What redis-py raises on a lost connection; the last two if another task closes it meanwhile."""
 
 
 class RedisSubscription:
-    """Listens to channels. One task calls `connect`, `message` and `close`."""
+    """Listens to channels. Calls of `connect`, `message` and `close` must not overlap."""
 
     def __init__(self, redis: Redis, *, channels: Callable[[], Sequence[str]]) -> None:
         pool = redis.connection_pool
@@ -72,7 +72,7 @@ class RedisSubscription:
                 await pubsub.connection.disconnect(nowait=True)
 
     async def close(self) -> None:
-        """Close the connection, also one that was left while it was opened."""
+        """Close the connection, and any whose opening was abandoned."""
         pubsub, self._pubsub = self._pubsub, None
         if pubsub is not None:
             await pubsub.aclose()
